@@ -1,0 +1,33 @@
+// One model call over HTTP: what every HTTP provider does around its encoder and its decoder.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ai/http/http_client.h"
+#include "ai/stream.h"
+#include "ai/stream_decoder.h"
+
+namespace tau::ai {
+
+struct ProviderCall {
+  http::Request request;  // timeouts and proxy variables are filled in from the options
+  std::unique_ptr<StreamDecoder> decoder;
+  /// The text of an HTTP error in this API's form (AI-92). `body` is cut to 64 KiB.
+  std::function<std::string(int status, std::string_view reason, const http::HeaderList& headers, std::string_view body)>
+      error_text;
+};
+
+/// Sends the request, retries before the stream starts as AI-91 says, feeds the decoder, hands its events to the sink,
+/// and returns the settled message. Never throws: failures of any kind end in a StreamError (AI-28).
+asio::awaitable<AssistantMessage> run_provider_call(http::Client& client, ProviderCall call, Model model,
+                                                    StreamOptions options, EventSink sink, std::stop_token stop);
+
+/// The stream of a call that cannot be made: one StreamError with an empty message (AI-33).
+asio::awaitable<AssistantMessage> fail_call(Model model, std::string error_message, EventSink sink);
+
+/// "tau/<version> (linux <kernel release>; x64)", sent as user-agent (AI-47).
+std::string user_agent();
+
+}  // namespace tau::ai
