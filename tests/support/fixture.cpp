@@ -13,7 +13,9 @@ namespace tau::test {
 
 namespace fs = std::filesystem;
 
-fs::path fixture_root() { return TAU_FIXTURES; }
+fs::path fixture_root() {
+  return TAU_FIXTURES;
+}
 
 std::string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
