@@ -56,18 +56,26 @@ json::object unknown_members(const json::object& o, std::initializer_list<std::s
 }
 
 void put_unknown(json::object& o, const json::object& extra) {
-  for (const auto& [key, member] : extra) o.emplace(key, member);
+  for (const auto& [key, member] : extra)
+    o.emplace(key, member);
 }
 
 std::string_view to_string(StopReason reason) {
   switch (reason) {
-    case StopReason::kPending: return "pending";
-    case StopReason::kStop: return "stop";
-    case StopReason::kLength: return "length";
-    case StopReason::kToolUse: return "toolUse";
-    case StopReason::kError: return "error";
-    case StopReason::kAborted: return "aborted";
-    case StopReason::kDeferred: return "deferred";
+    case StopReason::kPending:
+      return "pending";
+    case StopReason::kStop:
+      return "stop";
+    case StopReason::kLength:
+      return "length";
+    case StopReason::kToolUse:
+      return "toolUse";
+    case StopReason::kError:
+      return "error";
+    case StopReason::kAborted:
+      return "aborted";
+    case StopReason::kDeferred:
+      return "deferred";
   }
   std::unreachable();
 }
@@ -106,8 +114,9 @@ Usage usage_from_json(const json::object& o) {
   usage.cache_write = json::number_or(o, "cacheWrite");
   usage.total_tokens = json::number_or(o, "totalTokens");
   if (const json::object* cost = json::find_object(o, "cost")) {
-    usage.cost = {json::number_or(*cost, "input"), json::number_or(*cost, "output"), json::number_or(*cost, "cacheRead"),
-                  json::number_or(*cost, "cacheWrite"), json::number_or(*cost, "total")};
+    usage.cost = {json::number_or(*cost, "input"), json::number_or(*cost, "output"),
+                  json::number_or(*cost, "cacheRead"), json::number_or(*cost, "cacheWrite"),
+                  json::number_or(*cost, "total")};
   }
   usage.cache_write_1h = json::find_number(o, "cacheWrite1h");
   usage.reasoning = json::find_number(o, "reasoning");
@@ -155,7 +164,8 @@ json::object to_json(const AssistantBlock& block) {
 json::array to_json(const std::vector<UserBlock>& blocks) {
   json::array a;
   a.reserve(blocks.size());
-  for (const UserBlock& block : blocks) a.emplace_back(to_json(block));
+  for (const UserBlock& block : blocks)
+    a.emplace_back(to_json(block));
   return a;
 }
 
@@ -174,7 +184,8 @@ json::object to_json(const UserMessage& message) {
 json::object to_json(const AssistantMessage& message) {
   json::array content;
   content.reserve(message.content.size());
-  for (const AssistantBlock& block : message.content) content.emplace_back(to_json(block));
+  for (const AssistantBlock& block : message.content)
+    content.emplace_back(to_json(block));
   json::object o{{"role", "assistant"}};
   o.emplace("content", std::move(content));
   o.emplace("api", message.api);
@@ -251,7 +262,8 @@ AssistantBlock assistant_block_from_json(const json::value& v) {
 std::vector<UserBlock> user_blocks_from_json(const json::array& blocks) {
   std::vector<UserBlock> out;
   out.reserve(blocks.size());
-  for (const json::value& block : blocks) out.push_back(user_block_from_json(block));
+  for (const json::value& block : blocks)
+    out.push_back(user_block_from_json(block));
   return out;
 }
 
@@ -276,7 +288,8 @@ AssistantMessage assistant_from_json(const json::object& o) {
   AssistantMessage m;
   if (const json::array* blocks = json::find_array(o, "content")) {
     m.content.reserve(blocks->size());
-    for (const json::value& block : *blocks) m.content.push_back(assistant_block_from_json(block));
+    for (const json::value& block : *blocks)
+      m.content.push_back(assistant_block_from_json(block));
   } else if (const auto text = json::find_string(o, "content")) {
     m.content.emplace_back(TextContent{std::string(*text), {}, {}});
   }
@@ -318,8 +331,8 @@ ToolResultMessage tool_result_from_json(const json::object& o) {
   }
   m.is_error = json::bool_or(o, "isError");
   m.timestamp = time_from_json(o);
-  m.extra = unknown_members(o, {"role", "toolCallId", "toolName", "content", "details", "usage", "addedToolNames",
-                                "isError", "timestamp"});
+  m.extra = unknown_members(
+      o, {"role", "toolCallId", "toolName", "content", "details", "usage", "addedToolNames", "isError", "timestamp"});
   return m;
 }
 
@@ -330,17 +343,22 @@ std::expected<Message, Error> message_from_json(const json::object& o) {
   if (role == "user") return user_from_json(o);
   if (role == "assistant") return assistant_from_json(o);
   if (role == "toolResult") return tool_result_from_json(o);
-  return std::unexpected(error("a message needs the role user, assistant or toolResult, not '" + std::string(role) + "'"));
+  return std::unexpected(
+      error("a message needs the role user, assistant or toolResult, not '" + std::string(role) + "'"));
 }
 
-std::string text_of(const std::vector<UserBlock>& blocks) { return join_text(blocks, "\n"); }
+std::string text_of(const std::vector<UserBlock>& blocks) {
+  return join_text(blocks, "\n");
+}
 
 std::string text_of(const UserContent& content) {
   if (const auto* text = std::get_if<std::string>(&content)) return *text;
   return text_of(std::get<std::vector<UserBlock>>(content));
 }
 
-std::string text_of(const AssistantMessage& message) { return join_text(message.content, ""); }
+std::string text_of(const AssistantMessage& message) {
+  return join_text(message.content, "");
+}
 
 bool has_image(const std::vector<UserBlock>& blocks) {
   return std::any_of(blocks.begin(), blocks.end(),

@@ -49,9 +49,9 @@ struct ImageContent {
 struct ToolCall {
   std::string id;
   std::string name;
-  json::value arguments = json::object{};         // an object, but a broken stream can leave any value (AI-44)
-  std::optional<std::string> thought_signature;   // opaque
-  std::optional<std::string> name_space;          // "namespace" in JSON
+  json::value arguments = json::object{};        // an object, but a broken stream can leave any value (AI-44)
+  std::optional<std::string> thought_signature;  // opaque
+  std::optional<std::string> name_space;         // "namespace" in JSON
   json::object extra;
   /// The argument text as received, when it was not valid JSON: `arguments` then holds what a lenient reader found,
   /// for previews only, and the call must not run (FF-19). Never stored.
@@ -87,18 +87,18 @@ struct AssistantMessage {
   std::vector<AssistantBlock> content;
   std::string api;
   std::string provider;
-  std::string model;                              // the id that was asked for (FF-3)
-  std::optional<std::string> response_model;      // the id that the provider reported, when it differs
-  std::optional<std::string> response_id;         // opaque
+  std::string model;                          // the id that was asked for (FF-3)
+  std::optional<std::string> response_model;  // the id that the provider reported, when it differs
+  std::optional<std::string> response_id;     // opaque
   std::optional<std::string> provider_thinking_level;
   std::optional<json::array> diagnostics;
   Usage usage;
   StopReason stop_reason = StopReason::kStop;
-  std::optional<json::object> deferred;           // handle of an answer that comes later (AI-14)
-  std::optional<std::string> error_message;       // for kError and kAborted
-  std::optional<std::string> raw_stop_reason;     // the provider's own word
+  std::optional<json::object> deferred;        // handle of an answer that comes later (AI-14)
+  std::optional<std::string> error_message;    // for kError and kAborted
+  std::optional<std::string> raw_stop_reason;  // the provider's own word
   std::optional<bool> end_turn;
-  Milliseconds timestamp = 0;                     // when the request was made
+  Milliseconds timestamp = 0;  // when the request was made
   json::object extra;
 };
 
@@ -106,9 +106,9 @@ struct ToolResultMessage {
   std::string tool_call_id;
   std::string tool_name;
   std::vector<UserBlock> content;
-  std::optional<json::value> details;             // for programs and screens; no provider sees it
-  std::optional<Usage> usage;                     // work done by the tool itself
-  std::vector<std::string> added_tool_names;      // tools that become available here
+  std::optional<json::value> details;         // for programs and screens; no provider sees it
+  std::optional<Usage> usage;                 // work done by the tool itself
+  std::vector<std::string> added_tool_names;  // tools that become available here
   bool is_error = false;
   Milliseconds timestamp = 0;
   json::object extra;

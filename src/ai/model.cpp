@@ -11,9 +11,8 @@ namespace tau::ai {
 namespace {
 
 bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 Rates rates_from_json(const json::object& o) {
@@ -32,13 +31,20 @@ void put_rates(json::object& o, const Rates& rates) {
 
 std::string_view to_string(ThinkingLevel level) {
   switch (level) {
-    case ThinkingLevel::kOff: return "off";
-    case ThinkingLevel::kMinimal: return "minimal";
-    case ThinkingLevel::kLow: return "low";
-    case ThinkingLevel::kMedium: return "medium";
-    case ThinkingLevel::kHigh: return "high";
-    case ThinkingLevel::kXhigh: return "xhigh";
-    case ThinkingLevel::kMax: return "max";
+    case ThinkingLevel::kOff:
+      return "off";
+    case ThinkingLevel::kMinimal:
+      return "minimal";
+    case ThinkingLevel::kLow:
+      return "low";
+    case ThinkingLevel::kMedium:
+      return "medium";
+    case ThinkingLevel::kHigh:
+      return "high";
+    case ThinkingLevel::kXhigh:
+      return "xhigh";
+    case ThinkingLevel::kMax:
+      return "max";
   }
   std::unreachable();
 }
@@ -123,9 +129,8 @@ std::expected<Model, Error> model_from_json(const json::object& o) {
   }
   if (const json::array* input = json::find_array(o, "input")) {
     const auto takes = [&](std::string_view what) {
-      return std::any_of(input->begin(), input->end(), [&](const json::value& v) {
-        return v.is_string() && json::view(v.get_string()) == what;
-      });
+      return std::any_of(input->begin(), input->end(),
+                         [&](const json::value& v) { return v.is_string() && json::view(v.get_string()) == what; });
     };
     m.text_input = takes("text");
     m.image_input = takes("image");

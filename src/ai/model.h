@@ -18,9 +18,9 @@ namespace tau::ai {
 /// Order matters: off < minimal < … < max (AI-50).
 enum class ThinkingLevel { kOff, kMinimal, kLow, kMedium, kHigh, kXhigh, kMax };
 
-inline constexpr ThinkingLevel kThinkingLevels[] = {ThinkingLevel::kOff,    ThinkingLevel::kMinimal, ThinkingLevel::kLow,
-                                                    ThinkingLevel::kMedium, ThinkingLevel::kHigh,    ThinkingLevel::kXhigh,
-                                                    ThinkingLevel::kMax};
+inline constexpr ThinkingLevel kThinkingLevels[] = {
+    ThinkingLevel::kOff,  ThinkingLevel::kMinimal, ThinkingLevel::kLow, ThinkingLevel::kMedium,
+    ThinkingLevel::kHigh, ThinkingLevel::kXhigh,   ThinkingLevel::kMax};
 
 std::string_view to_string(ThinkingLevel level);
 std::optional<ThinkingLevel> thinking_level_from(std::string_view text);

@@ -45,7 +45,9 @@ struct ToJson {
 
 }  // namespace
 
-json::object to_json(const StreamEvent& event) { return std::visit(ToJson{event.partial}, event.what); }
+json::object to_json(const StreamEvent& event) {
+  return std::visit(ToJson{event.partial}, event.what);
+}
 
 json::object to_json(const Tool& tool) {
   json::object o{{"name", tool.name}, {"description", tool.description}, {"parameters", tool.parameters}};

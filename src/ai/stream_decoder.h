@@ -23,7 +23,8 @@ class MessageAssembler {
   /// `initial` has api, provider, model and timestamp; its stop reason becomes kPending.
   explicit MessageAssembler(AssistantMessage initial);
 
-  /// The message as of the last event handed out. Metadata (usage, ids, model, raw stop reason) may be written directly.
+  /// The message as of the last event handed out. Metadata (usage, ids, model, raw stop reason) may be written
+  /// directly.
   AssistantMessage& message() { return message_; }
   const AssistantMessage& message() const { return message_; }
 
@@ -37,12 +38,13 @@ class MessageAssembler {
   void append_owned(std::size_t index, std::string delta);
   /// Queues the end of a block. For a call the raw argument text is parsed now: strictly, then after literal repair
   /// (AI-42); what stays invalid becomes a preview and marks the call as malformed (FF-19). A call without any argument
-  /// text has the arguments it was opened with when `keep_arguments`, else {}.
+  /// text has the arguments it was opened with when `keep_arguments`, else {}. A call without an id gets one (FF-8).
   void close(std::size_t index, bool keep_arguments = false);
-  /// Queues the terminal event. Later steps are ignored.
+  /// Queues the terminal event. Later steps are ignored. Calls that were not closed get what their text has so far
+  /// (AI-27, AI-31).
   void finish(StopReason reason);
   void fail(StopReason reason, std::string error_message);
-  /// Drops the queued steps and fails: for an abort, which must not wait for what is queued.
+  /// Drops the queued steps and fails: for an abort, which must not wait for what is queued (AI-29).
   void abort_now(std::string error_message);
 
   /// The raw argument text of the call at `index` so far, queued deltas included.
@@ -55,34 +57,39 @@ class MessageAssembler {
   /// The block as it stands (null while its opening is still queued).
   AssistantBlock* applied_block(std::size_t index);
 
-  bool has_step() const { return !steps_.empty(); }
+  bool has_step() const { return first_step_ < steps_.size(); }
   bool settled() const { return settled_; }
   /// Applies the oldest step.
   std::optional<StreamEvent> next();
 
  private:
+  // Small, and kept in a vector that is emptied without giving its memory back: a delta costs no allocation.
   struct Step {
-    enum class Kind { kStart, kOpen, kAppend, kClose, kFinish, kFail } kind;
-    std::size_t index = 0;
-    std::string_view view;
-    std::string owned;
-    AssistantBlock block;
+    enum class Kind { kStart, kOpen, kAppend, kAppendOwned, kClose, kFinish, kFail } kind;
     StopReason reason = StopReason::kPending;
     bool keep_arguments = false;
-    bool is_owned = false;
+    std::size_t index = 0;
+    std::string_view view;
+    std::string owned;  // a delta, or the error message
   };
   struct BlockState {
     BlockKind kind;
-    bool open = true;
+    bool open = true;       // no close queued
+    bool closed = false;    // the close has been applied
     std::string arguments;  // raw text of a call
   };
 
+  void queue(Step step);
   StreamEvent apply(Step& step);
+  void apply_delta(std::size_t index, std::string_view delta);
   void settle_arguments(std::size_t index, bool keep_arguments);
+  void settle(StopReason reason);
 
   AssistantMessage message_;
-  std::deque<Step> steps_;
-  Step current_;  // keeps the delta alive while its event is handled
+  std::vector<Step> steps_;
+  std::size_t first_step_ = 0;          // the steps before it have been applied
+  std::deque<AssistantBlock> opening_;  // of the queued kOpen steps
+  std::string current_delta_;           // an owned delta, alive while its event is handled
   std::vector<BlockState> blocks_;
   bool ending_ = false;
   bool settled_ = false;

@@ -182,7 +182,7 @@ class Reader {
   void read_multibyte(string& out) {
     const utf8::Decoded d = utf8::decode(text_.substr(at_));
     const bool surrogate = d.valid && d.code_point >= 0xD800 && d.code_point <= 0xDFFF;
-    if (d.valid && !surrogate) {
+    if (d.valid && (!surrogate || options_.wtf8)) {
       out.append(text_.substr(at_, d.length));
       at_ += d.length;
     } else {

@@ -44,6 +44,7 @@ struct ParseError {
 struct ParseOptions {
   bool comments = false;         // `//` comments to the end of the line
   bool trailing_commas = false;  // `[1,]` and `{"a":1,}`
+  bool wtf8 = false;             // the text is our own WTF-8: encoded lone surrogates are kept, not replaced
   int max_depth = 2000;          // nesting of arrays and objects
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
