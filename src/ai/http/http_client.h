@@ -42,7 +42,7 @@ enum class FailureKind {
   kConnection,  // no connection, or lost before or in the middle of the answer
   kTimeout,     // header_timeout or idle_timeout ran out
   kAborted,     // stop was requested
-  kSetup,       // bad URL, unsupported proxy, libcurl missing: trying again is pointless
+  kSetup,       // bad URL or header, unusable proxy, untrusted certificate, no libcurl: trying again is pointless
 };
 
 struct Failure {
@@ -59,8 +59,13 @@ class Response {
   HeaderList headers;  // names in lower case
   std::optional<std::string> header(std::string_view lower_case_name) const;
 
-  /// The next piece, decompressed. Nothing = the body is complete. The view is valid until the next call.
+  /// The next piece, decompressed. Nothing = the body is complete. The view is valid until the next call. A reader that
+  /// takes its time holds the sender up: at most about two MiB wait in memory.
   virtual asio::awaitable<std::expected<std::optional<std::string_view>, Failure>> read() = 0;
+
+  /// Drops what is left of the body, for at most `limit`. A body that was read to its end leaves a connection that the
+  /// next request can use; an unfinished one is closed.
+  virtual asio::awaitable<void> drain(std::chrono::milliseconds limit);
 };
 
 class Client {
@@ -70,11 +75,15 @@ class Client {
   /// 100 ms, also while the body is read.
   virtual asio::awaitable<std::expected<std::unique_ptr<Response>, Failure>> send(Request request,
                                                                                   std::stop_token stop) = 0;
-  /// The whole body, at most `limit` bytes; the rest is dropped.
+  /// The whole body, at most `limit` bytes; the rest is left unread.
   static asio::awaitable<std::expected<std::string, Failure>> read_all(Response& response, std::size_t limit);
 };
 
-/// The client of this executor's loop. Must be used from that loop only and must not outlive it.
+/// The client of this executor's loop. Must be used from that loop only and must not outlive it. Destroying it ends the
+/// transfers that still run.
+///
+/// Redirects are not followed: a request carries keys in headers of its own, which must not reach another host.
+/// Certificates are checked against the system's, and those in the file of NODE_EXTRA_CA_CERTS or SSL_CERT_FILE.
 std::unique_ptr<Client> make_client(asio::any_io_executor executor);
 
 }  // namespace tau::ai::http
