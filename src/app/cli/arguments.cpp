@@ -32,7 +32,7 @@ class Parser {
     bool options_over = false;
     while (at_ < words_.size()) {
       const std::string& word = words_[at_++];
-      if (options_over) {
+      if (options_over || !word.starts_with('-')) {
         positional(word);
       } else if (word == "--") {
         options_over = true;
@@ -40,10 +40,8 @@ class Parser {
         take(*option);
       } else if (word.starts_with("--")) {
         unlisted(word);
-      } else if (word.starts_with('-')) {
-        out_.errors.push_back(unknown_option_error({word}));
       } else {
-        positional(word);
+        out_.errors.push_back(unknown_option_error({word}));
       }
     }
     return std::move(out_);
