@@ -1,4 +1,7 @@
 // One model call over HTTP: what every HTTP provider does around its encoder and its decoder.
+//
+// Retries happen here only while nothing of the reply has been seen (AI-91). A reply that breaks off in the middle is a
+// message with stop reason kError; whether the turn is tried again is decided above, by its text (AI-220).
 #pragma once
 
 #include <functional>
@@ -15,12 +18,19 @@ struct ProviderCall {
   http::Request request;  // timeouts and proxy variables are filled in from the options
   std::unique_ptr<StreamDecoder> decoder;
   /// The text of an HTTP error in this API's form (AI-92). `body` is cut to 64 KiB.
-  std::function<std::string(int status, std::string_view reason, const http::HeaderList& headers, std::string_view body)>
+  std::function<std::string(int status, std::string_view reason, const http::HeaderList& headers,
+                            std::string_view body)>
       error_text;
 };
 
 /// Sends the request, retries before the stream starts as AI-91 says, feeds the decoder, hands its events to the sink,
-/// and returns the settled message. Never throws: failures of any kind end in a StreamError (AI-28).
+/// and returns the settled message. Failures of any kind end in a StreamError (AI-28); before the headers it is the
+/// only event (AI-21). Keys never appear in its text (FF-108), nor do control characters (FF-107).
+///
+/// Texts (AI-94): "Request was aborted", "Request timed out: <what was awaited, and for how long>",
+/// "Connection error: <what happened>"; the last two are retryable, "Cannot make the request: <why>" is not.
+///
+/// Throws only what the sink throws; the transfer is closed then. `client` must outlive the call.
 asio::awaitable<AssistantMessage> run_provider_call(http::Client& client, ProviderCall call, Model model,
                                                     StreamOptions options, EventSink sink, std::stop_token stop);
 
