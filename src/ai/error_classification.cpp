@@ -105,10 +105,8 @@ constexpr std::string_view kOverflow[] = {
     "request_too_large",                                                       //
     "input is too long for requested model",                                   // Bedrock
     "exceeds the context window",                                              // OpenAI
-    "exceeds {the }{model's }maximum context length of % tokens?",             // LiteLLM
-    "exceeds {the }{models }maximum context length of % tokens?",              //
-    "exceeds {the }{model's }maximum context length (%)",                      //
-    "exceeds {the }{models }maximum context length (%)",                       //
+    "exceeds {the }{model'?s }maximum context length of % tokens?",            // LiteLLM
+    "exceeds {the }{model'?s }maximum context length (%)",                     //
     "input token count*exceeds the maximum",                                   // Google
     "maximum prompt length is #",                                              // xAI
     "reduce the length of the messages",                                       // Groq
