@@ -1,5 +1,7 @@
 #include "ai/message.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "ai/json_members.h"
@@ -22,7 +24,9 @@ TextContent text_from_json(const json::object& o) {
 }
 
 Milliseconds time_from_json(const json::object& o) {
-  return static_cast<Milliseconds>(json::number_or(o, "timestamp"));
+  constexpr double kLargestTime = 8.64e15;  // of JavaScript's Date
+  const double time = json::number_or(o, "timestamp");
+  return std::abs(time) <= kLargestTime ? static_cast<Milliseconds>(time) : 0;
 }
 
 template <class Variant>

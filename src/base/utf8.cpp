@@ -4,15 +4,24 @@ namespace tau::utf8 {
 
 namespace {
 
-unsigned char byte(char c) { return static_cast<unsigned char>(c); }
-bool is_continuation(char c) { return (byte(c) & 0xC0) == 0x80; }
-bool is_high(char32_t c) { return c >= 0xD800 && c <= 0xDBFF; }
-bool is_low(char32_t c) { return c >= 0xDC00 && c <= 0xDFFF; }
+unsigned char byte(char c) {
+  return static_cast<unsigned char>(c);
+}
+bool is_continuation(char c) {
+  return (byte(c) & 0xC0) == 0x80;
+}
+bool is_high(char32_t c) {
+  return c >= 0xD800 && c <= 0xDBFF;
+}
+bool is_low(char32_t c) {
+  return c >= 0xDC00 && c <= 0xDFFF;
+}
 
 /// Bytes that are all below 0x80, counted from the start.
 std::size_t ascii_run(std::string_view text) {
   std::size_t i = 0;
-  while (i < text.size() && byte(text[i]) < 0x80) ++i;
+  while (i < text.size() && byte(text[i]) < 0x80)
+    ++i;
   return i;
 }
 
@@ -139,7 +148,8 @@ std::size_t utf16_length(std::string_view text) {
 
 std::size_t length(std::string_view text) {
   std::size_t count = 0;
-  for (const char c : text) count += is_continuation(c) ? 0 : 1;
+  for (const char c : text)
+    count += is_continuation(c) ? 0 : 1;
   return count;
 }
 
@@ -157,7 +167,8 @@ std::string_view prefix_utf16(std::string_view text, std::size_t units) {
 
 std::string_view prefix(std::string_view text, std::size_t count) {
   std::size_t i = 0;
-  while (i < text.size() && count-- > 0) i += decode(text.substr(i)).length;
+  while (i < text.size() && count-- > 0)
+    i += decode(text.substr(i)).length;
   return text.substr(0, i);
 }
 
@@ -166,7 +177,8 @@ std::size_t incomplete_tail(std::string_view text) {
     const char c = text[text.size() - back];
     if (is_continuation(c)) continue;
     const unsigned char b = byte(c);
-    const std::size_t wanted = b >= 0xF0 ? 4 : b >= 0xE0 ? 3 : b >= 0xC0 ? 2 : 1;
+    if (b < 0xC2 || b > 0xF4) return 0;  // begins no character of several bytes
+    const std::size_t wanted = b >= 0xF0 ? 4 : b >= 0xE0 ? 3 : 2;
     if (wanted <= back) return 0;
     // Only a tail that can still become valid waits for more bytes.
     const Decoded d = decode(text.substr(text.size() - back));
@@ -183,7 +195,8 @@ bool is_space(char32_t c) {
 std::string_view trim_end(std::string_view text) {
   while (!text.empty()) {
     std::size_t start = text.size() - 1;
-    while (start > 0 && is_continuation(text[start]) && text.size() - start < 4) --start;
+    while (start > 0 && is_continuation(text[start]) && text.size() - start < 4)
+      --start;
     const Decoded d = decode(text.substr(start));
     if (!d.valid || d.length != text.size() - start || !is_space(d.code_point)) break;
     text.remove_suffix(d.length);
@@ -200,6 +213,8 @@ std::string_view trim(std::string_view text) {
   return trim_end(text);
 }
 
-bool is_blank(std::string_view text) { return trim(text).empty(); }
+bool is_blank(std::string_view text) {
+  return trim(text).empty();
+}
 
 }  // namespace tau::utf8
