@@ -62,22 +62,19 @@ void append_text(json::string& out, std::string_view text) {
 
 struct Word {
   std::string_view text;
-  json::value meaning;
-  std::size_t shortest;  // so many characters at the end of the text are taken for the word
+  std::optional<bool> meaning;  // nothing = null
+  std::size_t shortest;         // so many characters at the end of the text are taken for the word
 };
 
 /// The words of JavaScript's number type have no JSON form: they are null, as JSON.stringify writes them.
-const std::vector<Word>& words() {
-  static const std::vector<Word> kWords{{"null", nullptr, 1},     {"true", true, 1},         {"false", false, 1},
-                                        {"Infinity", nullptr, 1}, {"-Infinity", nullptr, 2}, {"NaN", nullptr, 1}};
-  return kWords;
-}
+constexpr Word kWords[] = {{"null", {}, 1},     {"true", true, 1},    {"false", false, 1},
+                           {"Infinity", {}, 1}, {"-Infinity", {}, 2}, {"NaN", {}, 1}};
 
 /// A word or number, cut off when not `complete`; nothing when it is neither.
 std::optional<json::value> read_scalar(std::string_view text, bool complete) {
-  for (const Word& word : words()) {
-    if (text == word.text) return word.meaning;
-    if (!complete && text.size() >= word.shortest && word.text.starts_with(text)) return word.meaning;
+  for (const Word& word : kWords) {
+    const bool cut_off = !complete && text.size() >= word.shortest && word.text.starts_with(text);
+    if (text == word.text || cut_off) return word.meaning ? json::value(*word.meaning) : json::value(nullptr);
   }
   if (auto number = json::parse(text)) return *std::move(number);
   // "12e+" is 12 so far.
@@ -298,6 +295,7 @@ void PartialJson::begin_value(char c) {
   } else if (c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
     scalar_ = c;
     scalar_shown_ = false;
+    displaced_.reset();
     state_ = State::kScalar;
   } else {
     state_ = State::kEnd;
@@ -373,22 +371,35 @@ void PartialJson::remove_slot() {
 /// Puts the number or word read so far into its place, or takes it away when it is none (yet).
 bool PartialJson::show_scalar(bool complete) {
   std::optional<json::value> found = read_scalar(scalar_, complete);
-  if (found) {
-    if (!scalar_shown_) {
-      add_slot() = *std::move(found);
-    } else if (containers_.empty()) {
-      root_ = *std::move(found);
-    } else if (json::array* items = containers_.back()->if_array()) {
-      items->back() = *std::move(found);
-    } else {
-      containers_.back()->get_object()[key_] = *std::move(found);
+  if (!found) {
+    if (displaced_) {
+      current_slot() = *std::exchange(displaced_, std::nullopt);
+    } else if (scalar_shown_) {
+      remove_slot();
     }
-    scalar_shown_ = true;
+    scalar_shown_ = false;
+    return false;
+  }
+  if (scalar_shown_) {
+    current_slot() = *std::move(found);
     return true;
   }
-  if (scalar_shown_) remove_slot();
-  scalar_shown_ = false;
-  return false;
+  json::object* members = containers_.empty() ? nullptr : containers_.back()->if_object();
+  if (json::value* earlier = members != nullptr ? members->if_contains(key_) : nullptr) {
+    displaced_ = std::exchange(*earlier, *std::move(found));
+  } else {
+    displaced_.reset();
+    add_slot() = *std::move(found);
+  }
+  scalar_shown_ = true;
+  return true;
+}
+
+/// Where the shown scalar stands.
+json::value& PartialJson::current_slot() {
+  if (containers_.empty()) return root_;
+  if (json::array* items = containers_.back()->if_array()) return items->back();
+  return containers_.back()->get_object().at(key_);
 }
 
 bool PartialJson::has_value() {
@@ -397,8 +408,8 @@ bool PartialJson::has_value() {
 }
 
 const json::value& PartialJson::value() {
-  static const json::value kNothing = json::object{};
-  return has_value() ? root_ : kNothing;
+  static const json::value nothing = json::object{};
+  return has_value() ? root_ : nothing;
 }
 
 }  // namespace tau::ai

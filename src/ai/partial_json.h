@@ -10,6 +10,7 @@
 // file of 1 MB, written by a call in pieces of 20 bytes, cost 25 GB of reading.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,6 +83,7 @@ class PartialJson {
   void give_up();
 
   json::value& add_slot();
+  json::value& current_slot();
   void remove_slot();
   bool show_scalar(bool complete);
 
@@ -97,6 +99,7 @@ class PartialJson {
   std::string escape_;             // of an unfinished escape, without the backslash
   std::string scalar_;
   bool scalar_shown_ = false;
+  std::optional<json::value> displaced_;  // the earlier value of the same key, while scalar_ is shown in its place
 };
 
 }  // namespace tau::ai

@@ -35,9 +35,10 @@ struct OpenCall {
 };
 
 /// Finds the reply that each result belongs to: the nearest earlier one with an open call of that id (FF-7). Failed
-/// replies take part, so that their results go with them and not to an older call of the same id (FF-5).
-std::unordered_map<std::size_t, Reply> pair_results(const std::vector<MessageRef>& messages) {
-  std::unordered_map<std::size_t, Reply> replies;
+/// replies take part, so that their results go with them and not to an older call of the same id (FF-5). Indexed like
+/// the messages.
+std::vector<Reply> pair_results(const std::vector<MessageRef>& messages) {
+  std::vector<Reply> replies(messages.size());
   std::unordered_map<std::string_view, std::vector<OpenCall>> open;  // by id, oldest first
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (const auto* assistant = std::get_if<AssistantMessage>(messages[i].get())) {
@@ -269,7 +270,7 @@ std::string plain_tool_call_id(const std::string& id) {
 
 std::vector<MessageRef> transform_messages(const std::vector<MessageRef>& messages, const Model& target,
                                            const TransformOptions& options) {
-  std::unordered_map<std::size_t, Reply> replies = pair_results(messages);
+  std::vector<Reply> replies = pair_results(messages);
   IdTable ids(options);
   std::vector<MessageRef> out;
   out.reserve(messages.size());
@@ -288,6 +289,7 @@ std::vector<MessageRef> transform_messages(const std::vector<MessageRef>& messag
     out.push_back(assistant_for(messages[i], same_model, reply.ids));
 
     std::vector<std::pair<std::size_t, MessageRef>> results;  // by call ordinal
+    results.reserve(reply.calls.size());
     for (const auto& [index, ordinal] : reply.results)
       results.emplace_back(ordinal, result_for(messages[index], target, reply.ids[ordinal]));
     for (std::size_t ordinal = 0; ordinal < reply.calls.size(); ++ordinal) {

@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -13,6 +14,41 @@
 namespace tau::json {
 
 namespace {
+
+// Strings are looked at eight bytes at a time: a mask has the high bit set in every byte that ends the run. Borrows can
+// set bits above the first match only, so the lowest one is exact.
+constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;
+constexpr std::uint64_t kHighBits = kOnes * 0x80;
+
+constexpr std::uint64_t bytes_equal(std::uint64_t word, std::uint64_t byte) {
+  const std::uint64_t difference = word ^ (kOnes * byte);
+  return (difference - kOnes) & ~difference & kHighBits;
+}
+
+/// Bytes that no string literal may hold as they are: quote, backslash, control characters.
+constexpr std::uint64_t bytes_to_escape(std::uint64_t word) {
+  const std::uint64_t control = (word - kOnes * 0x20) & ~word & kHighBits;
+  return control | bytes_equal(word, '"') | bytes_equal(word, '\\');
+}
+
+/// Position of the first byte at or after `from` that `ends_word` marks.
+template <class EndsWord>
+std::size_t run_end(std::string_view text, std::size_t from, EndsWord ends_word) {
+  static_assert(std::endian::native == std::endian::little);
+  for (; from + 8 <= text.size(); from += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + from, 8);
+    if (const std::uint64_t mask = ends_word(word); mask != 0) {
+      return from + static_cast<std::size_t>(std::countr_zero(mask)) / 8;
+    }
+  }
+  for (; from < text.size(); ++from) {
+    const auto byte = static_cast<unsigned char>(text[from]);
+    // The other seven bytes are harmless ones.
+    if ((ends_word((kOnes * 'a' & ~std::uint64_t{0xFF}) | byte) & 0xFF) != 0) break;
+  }
+  return from;
+}
 
 class Reader {
  public:
@@ -76,16 +112,22 @@ class Reader {
     skip_blanks();
     if (at_ >= text_.size()) return fail("unexpected end of the text");
     switch (text_[at_]) {
-      case '{': return read_object(out, depth);
-      case '[': return read_array(out, depth);
+      case '{':
+        return read_object(out, depth);
+      case '[':
+        return read_array(out, depth);
       case '"': {
         string& s = out.emplace_string();
         return read_string(s);
       }
-      case 't': return read_word("true", out, value(true));
-      case 'f': return read_word("false", out, value(false));
-      case 'n': return read_word("null", out, value(nullptr));
-      default: return read_number(out);
+      case 't':
+        return read_word("true", out, value(true));
+      case 'f':
+        return read_word("false", out, value(false));
+      case 'n':
+        return read_word("null", out, value(nullptr));
+      default:
+        return read_number(out);
     }
   }
 
@@ -142,14 +184,9 @@ class Reader {
     return true;
   }
 
-  /// Position of the first byte at or after `from` that a string literal cannot hold as it is.
+  /// Position of the first byte at or after `from` that is no plain ASCII of a literal.
   std::size_t plain_run(std::size_t from) const {
-    while (from < text_.size()) {
-      const auto c = static_cast<unsigned char>(text_[from]);
-      if (c == '"' || c == '\\' || c < 0x20 || c >= 0x80) break;
-      ++from;
-    }
-    return from;
+    return run_end(text_, from, [](std::uint64_t word) { return bytes_to_escape(word) | (word & kHighBits); });
   }
 
   bool read_string(string& out) {
@@ -207,16 +244,35 @@ class Reader {
     if (at_ >= text_.size()) return fail("the string has no end");
     const char c = text_[at_++];
     switch (c) {
-      case '"': out.push_back('"'); return true;
-      case '\\': out.push_back('\\'); return true;
-      case '/': out.push_back('/'); return true;
-      case 'b': out.push_back('\b'); return true;
-      case 'f': out.push_back('\f'); return true;
-      case 'n': out.push_back('\n'); return true;
-      case 'r': out.push_back('\r'); return true;
-      case 't': out.push_back('\t'); return true;
-      case 'u': break;
-      default: --at_; return fail("unknown escape");
+      case '"':
+        out.push_back('"');
+        return true;
+      case '\\':
+        out.push_back('\\');
+        return true;
+      case '/':
+        out.push_back('/');
+        return true;
+      case 'b':
+        out.push_back('\b');
+        return true;
+      case 'f':
+        out.push_back('\f');
+        return true;
+      case 'n':
+        out.push_back('\n');
+        return true;
+      case 'r':
+        out.push_back('\r');
+        return true;
+      case 't':
+        out.push_back('\t');
+        return true;
+      case 'u':
+        break;
+      default:
+        --at_;
+        return fail("unknown escape");
     }
     char32_t unit = 0;
     if (!read_hex(unit)) return false;
@@ -239,7 +295,8 @@ class Reader {
 
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
   std::size_t digits(std::size_t from) const {
-    while (from < text_.size() && is_digit(text_[from])) ++from;
+    while (from < text_.size() && is_digit(text_[from]))
+      ++from;
     return from;
   }
 
@@ -304,12 +361,7 @@ class Reader {
 
 /// Position of the first byte at or after `from` that needs an escape, or may (ED begins a surrogate).
 std::size_t unescaped_run(std::string_view text, std::size_t from) {
-  while (from < text.size()) {
-    const auto c = static_cast<unsigned char>(text[from]);
-    if (c < 0x20 || c == '"' || c == '\\' || c == 0xED) break;
-    ++from;
-  }
-  return from;
+  return run_end(text, from, [](std::uint64_t word) { return bytes_to_escape(word) | bytes_equal(word, 0xED); });
 }
 
 void write_indented(std::string& out, const value& v, int indent, int depth) {
@@ -348,7 +400,9 @@ void write_indented(std::string& out, const value& v, int indent, int depth) {
 
 }  // namespace
 
-std::string ParseError::describe() const { return fmt::format("{} at line {}, column {}", reason, line, column); }
+std::string ParseError::describe() const {
+  return fmt::format("{} at line {}, column {}", reason, line, column);
+}
 
 std::expected<value, ParseError> parse(std::string_view text, const ParseOptions& options, storage_ptr storage) {
   return Reader(text, options, std::move(storage)).read_document();
@@ -380,14 +434,30 @@ void write(std::string& out, std::string_view text) {
     }
     ++at;
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default: fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c)); break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      default:
+        fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+        break;
     }
   }
   out += '"';
@@ -465,14 +535,30 @@ void write(std::string& out, const array& a) {
 
 void write(std::string& out, const value& v) {
   switch (v.kind()) {
-    case kind::null: out += "null"; break;
-    case kind::bool_: out += v.get_bool() ? "true" : "false"; break;
-    case kind::int64: fmt::format_to(std::back_inserter(out), "{}", v.get_int64()); break;
-    case kind::uint64: fmt::format_to(std::back_inserter(out), "{}", v.get_uint64()); break;
-    case kind::double_: write_number(out, v.get_double()); break;
-    case kind::string: write(out, view(v.get_string())); break;
-    case kind::array: write(out, v.get_array()); break;
-    case kind::object: write(out, v.get_object()); break;
+    case kind::null:
+      out += "null";
+      break;
+    case kind::bool_:
+      out += v.get_bool() ? "true" : "false";
+      break;
+    case kind::int64:
+      fmt::format_to(std::back_inserter(out), "{}", v.get_int64());
+      break;
+    case kind::uint64:
+      fmt::format_to(std::back_inserter(out), "{}", v.get_uint64());
+      break;
+    case kind::double_:
+      write_number(out, v.get_double());
+      break;
+    case kind::string:
+      write(out, view(v.get_string()));
+      break;
+    case kind::array:
+      write(out, v.get_array());
+      break;
+    case kind::object:
+      write(out, v.get_object());
+      break;
   }
 }
 
@@ -488,7 +574,9 @@ std::string to_text(const value& v, int indent) {
   return out;
 }
 
-const value* find(const object& o, std::string_view key) { return o.if_contains(key); }
+const value* find(const object& o, std::string_view key) {
+  return o.if_contains(key);
+}
 
 const value* find(const value& v, std::string_view key) {
   const object* o = v.if_object();
@@ -503,10 +591,14 @@ std::optional<std::string_view> find_string(const object& o, std::string_view ke
 
 std::optional<double> as_number(const value& v) {
   switch (v.kind()) {
-    case kind::int64: return static_cast<double>(v.get_int64());
-    case kind::uint64: return static_cast<double>(v.get_uint64());
-    case kind::double_: return v.get_double();
-    default: return std::nullopt;
+    case kind::int64:
+      return static_cast<double>(v.get_int64());
+    case kind::uint64:
+      return static_cast<double>(v.get_uint64());
+    case kind::double_:
+      return v.get_double();
+    default:
+      return std::nullopt;
   }
 }
 
@@ -546,7 +638,9 @@ std::string string_or(const object& o, std::string_view key, std::string_view fa
 double number_or(const object& o, std::string_view key, double fallback) {
   return find_number(o, key).value_or(fallback);
 }
-bool bool_or(const object& o, std::string_view key, bool fallback) { return find_bool(o, key).value_or(fallback); }
+bool bool_or(const object& o, std::string_view key, bool fallback) {
+  return find_bool(o, key).value_or(fallback);
+}
 
 value number(double d) {
   constexpr double kExact = 9007199254740992.0;  // 2^53

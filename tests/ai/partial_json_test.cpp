@@ -1,5 +1,6 @@
 #include "ai/partial_json.h"
 
+#include <random>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -129,6 +130,33 @@ TEST(PartialJson, SurvivesDeepNesting) {
   reader.feed(deep);
   EXPECT_TRUE(reader.value().is_array());
   EXPECT_FALSE(parse_final_arguments(deep).valid);
+}
+
+TEST(PartialJson, DoesNotDependOnHowTheTextIsCutOrWhenItIsLookedAt) {
+  constexpr std::string_view kPieces[] = {
+      "{",  "}",   "[",        "]",       ",",       ":",      "\"",    "\"a\"",        "\\",  "\\u00",
+      "e9", "\\n", "1",        "-",       ".5",      "e+",     "true",  "nul",          "NaN", " ",
+      "\n", "x",   "\xC3\xA9", "\\ud83d", "\\ude00", "\"k\":", "[1,2]", "{\"b\":\"c\"}"};
+  std::mt19937 random(1);
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = round % 2 == 0 ? "{\"k\":" : "";
+    for (unsigned n = random() % 12; n > 0; --n)
+      text += kPieces[random() % std::size(kPieces)];
+    for (const auto literals : {PartialJson::Literals::kRepaired, PartialJson::Literals::kAsWritten}) {
+      const std::string whole = preview(text, std::string::npos, literals);
+      PartialJson byte_by_byte(literals);
+      for (const char& c : text) {
+        byte_by_byte.feed(std::string_view(&c, 1));
+        byte_by_byte.value();
+      }
+      ASSERT_EQ(json::to_text(byte_by_byte.value()), whole) << text;
+    }
+    if (const auto strict = json::parse(text)) {
+      const bool shown = !strict->is_null();
+      ASSERT_EQ(preview(text), shown ? json::to_text(*strict) : "{}") << text;
+    }
+    parse_final_arguments(text);
+  }
 }
 
 TEST(PartialJson, LooksAtEachByteOnce) {
