@@ -199,38 +199,43 @@ class Checker {
 
   bool check_members(const json::object& schema, const json::object& members, const std::string& path) {
     bool fits = check_required(schema, members, path);
-    fits = check_count(schema, members.size(), "minProperties", "maxProperties", "properties", path) && fits;
     const json::object* properties = json::find_object(schema, "properties");
     const json::object* patterns = json::find_object(schema, "patternProperties");
     const json::value* additional = json::find(schema, "additionalProperties");
-    const json::value* names = json::find(schema, "propertyNames");
-    bool unexpected = false;
-    for (const auto& [key, member] : members) {
-      if (!more(fits)) return false;
-      const std::string_view name(key.data(), key.size());
-      bool known = false;
-      if (const json::value* property = properties != nullptr ? properties->if_contains(name) : nullptr) {
-        known = true;
-        fits = check(*property, member, join(path, name)) && fits;
-      }
-      for (std::size_t i = 0; patterns != nullptr && i < patterns->size(); ++i) {
-        const auto& [pattern, property] = *(patterns->begin() + i);
-        if (!matches_pattern(std::string(pattern), name).value_or(false)) continue;
-        known = true;
-        fits = check(property, member, join(path, name)) && fits;
-      }
-      if (!known && additional != nullptr) {
-        if (additional->is_bool()) {
-          unexpected = unexpected || !additional->get_bool();
-        } else {
-          fits = check(*additional, member, join(path, name)) && fits;
+    const auto is_known = [&](std::string_view name) {
+      return (properties != nullptr && properties->contains(name)) ||
+             (patterns != nullptr && std::any_of(patterns->begin(), patterns->end(), [&](const auto& pattern) {
+                return matches_pattern(std::string(pattern.key()), name).value_or(false);
+              }));
+    };
+    if (additional != nullptr && additional->is_bool() && !additional->get_bool() &&
+        !std::all_of(members.begin(), members.end(), [&](const auto& member) { return is_known(member.key()); })) {
+      fits = fail(path, "must not have additional properties");
+    }
+    fits = check_count(schema, members.size(), "minProperties", "maxProperties", "properties", path) && fits;
+    if (const json::value* names = json::find(schema, "propertyNames")) {
+      for (const auto& [key, member] : members) {
+        if (!quietly_accepts(*names, json::value(key))) {
+          fits = fail(path, fmt::format("property name {} is invalid", std::string_view(key)));
         }
       }
-      if (names != nullptr && !quietly_accepts(*names, json::value(name))) {
-        fits = fail(path, fmt::format("property name {} is invalid", name));
+    }
+    for (std::size_t i = 0; properties != nullptr && i < properties->size() && more(fits); ++i) {
+      const auto& [key, property] = *(properties->begin() + i);
+      if (const json::value* member = members.if_contains(key))
+        fits = check(property, *member, join(path, key)) && fits;
+    }
+    for (const auto& [key, member] : members) {
+      if (!more(fits)) return false;
+      for (std::size_t i = 0; patterns != nullptr && i < patterns->size(); ++i) {
+        const auto& [pattern, property] = *(patterns->begin() + i);
+        if (!matches_pattern(std::string(pattern), key).value_or(false)) continue;
+        fits = check(property, member, join(path, key)) && fits;
+      }
+      if (additional != nullptr && additional->is_object() && !is_known(key)) {
+        fits = check(*additional, member, join(path, key)) && fits;
       }
     }
-    if (unexpected) fits = fail(path, "must not have additional properties");
     return fits;
   }
 

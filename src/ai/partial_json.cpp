@@ -1,5 +1,6 @@
 #include "ai/partial_json.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -225,7 +226,10 @@ void PartialJson::broken_escape() {
 }
 
 void PartialJson::feed_scalar(char c) {
-  if (c != ',' && c != ']' && c != '}' && !is_blank(c)) {
+  // A word ends with its last letter, a number with what cannot go on.
+  const bool is_word =
+      std::any_of(std::begin(kWords), std::end(kWords), [&](const Word& word) { return word.text == scalar_; });
+  if (!is_word && c != ',' && c != ']' && c != '}' && !is_blank(c)) {
     scalar_ += c;
     return;
   }
