@@ -222,7 +222,8 @@ bool ends_with_any(std::string_view text, std::span<const std::string_view> endi
 }
 
 bool announces_a_status(std::string_view word) {
-  constexpr std::string_view kWords[] = {"status", "code", "error", "errors"};
+  constexpr std::string_view kWords[] = {"status",    "code",     "error",   "errors",
+                                         "exception", "upstream", "gateway", "server"};
   constexpr std::string_view kVerbs[] = {"got",      "received",  "returned", "returns",
                                          "response", "responded", "failed",   "with"};
   return ends_with_any(word, kWords) || word.starts_with("http") ||
@@ -275,7 +276,9 @@ std::optional<int> find_status(std::string_view text) {
         (token[0] == '4' || token[0] == '5') &&
         !(end < text.size() && text[end] == ',' && end + 1 < text.size() && is_digit(text[end + 1]))) {
       const auto word = word_before(text, i);
-      if ((!word || announces_a_status(*word)) && !is_unit(word_after(text, end))) {
+      const bool in_brackets = i > 0 && (text[i - 1] == '(' || text[i - 1] == '[') && end < text.size() &&
+                               (text[end] == ')' || text[end] == ']');
+      if ((!word || in_brackets || announces_a_status(*word)) && !is_unit(word_after(text, end))) {
         return (token[0] - '0') * 100 + (token[1] - '0') * 10 + (token[2] - '0');
       }
     }

@@ -28,7 +28,7 @@ bool is_quota_text(std::string_view error_message);
 bool is_retryable_text(std::string_view error_message);
 
 /// The HTTP status that an error text reports: a number of its own from 400 to 599 at the beginning of a sentence or
-/// behind a word such as "status", "code" or "HTTP". The first one counts.
+/// behind a word such as "status", "code" or "HTTP", or alone in brackets. The first one counts.
 std::optional<int> status_in(std::string_view error_message);
 
 }  // namespace tau::ai

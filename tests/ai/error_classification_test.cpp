@@ -83,10 +83,11 @@ TEST(ErrorClassification, DigitsInsideIdsAndCountsAreNoStatus) {
         "limit 1,500 reached", "limit 500,000 reached", "see section 5.500", "version 500a"}) {
     EXPECT_FALSE(is_retryable(failed(text))) << text;
   }
-  for (const char* text : {"529", "503: gone", "429. Slow down", "HTTP 502", "HTTP/1.1 503", "status 524", "status=500",
-                           "OpenAI API error (503): x", R"({"code":503})", R"({"status_code": 429})",
-                           R"({"httpStatus":"502"})", "The upstream returned 500", "It broke. 503 was the answer",
-                           "408 status code (no body)", "521 x", "Mistral API error (500): x"}) {
+  for (const char* text :
+       {"529", "503: gone", "429. Slow down", "HTTP 502", "HTTP/1.1 503", "status 524", "status=500",
+        "OpenAI API error (503): x", R"({"code":503})", R"({"status_code": 429})", R"({"httpStatus":"502"})",
+        "The upstream returned 500", "It broke. 503 was the answer", "408 status code (no body)", "521 x",
+        "Rate exceeded (429)", "upstream 502", "SomeException: 500", "Mistral API error (500): x"}) {
     EXPECT_TRUE(is_retryable(failed(text))) << text;
   }
   EXPECT_EQ(status_in("Mistral API error (422): upstream said status 503"), 422) << "the first one counts";
