@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/utf8.h"
-
 namespace tau::ai {
 
 namespace {
@@ -171,34 +169,6 @@ std::expected<std::optional<json::object>, std::string> strict_parameters(const 
   if (json::string_or(tool.constrained_sampling->get_object(), "strict") != "require") return std::nullopt;
   return std::unexpected(
       fmt::format("Tool \"{}\" requires JSON-schema constrained sampling, but {}.", tool.name, converted.error()));
-}
-
-std::expected<std::optional<Grammar>, std::string> grammar_of(const Tool& tool, bool api_supports_grammars) {
-  if (sampling_type(tool) != "grammar" || !api_supports_grammars) return std::nullopt;
-  const json::object* variants = json::find_object(tool.constrained_sampling->get_object(), "variants");
-  Grammar grammar;
-  for (const auto& [key, syntax] : {std::pair{"openai_lark", "lark"}, std::pair{"openai_regex", "regex"}}) {
-    const auto text = variants != nullptr ? json::find_string(*variants, key) : std::nullopt;
-    if (!text || utf8::is_blank(*text)) continue;
-    grammar.syntax = syntax;
-    grammar.definition = std::string(*text);
-    break;
-  }
-  if (grammar.syntax.empty()) {
-    return std::unexpected(fmt::format("Tool \"{}\" asks for a grammar but has none.", tool.name));
-  }
-  const json::object* properties = json::find_object(tool.parameters, "properties");
-  const json::array* required = json::find_array(tool.parameters, "required");
-  const bool fits = properties != nullptr && properties->size() == 1 && required != nullptr && required->size() == 1 &&
-                    required->front().is_string() && required->front().get_string() == properties->begin()->key() &&
-                    properties->begin()->value().is_object() &&
-                    json::find_string(properties->begin()->value().get_object(), "type") == "string";
-  if (!fits) {
-    return std::unexpected(fmt::format(
-        "Tool \"{}\" has a grammar and must have exactly one required property of type string.", tool.name));
-  }
-  grammar.property = std::string(properties->begin()->key());
-  return grammar;
 }
 
 }  // namespace tau::ai

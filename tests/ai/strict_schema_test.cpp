@@ -80,25 +80,5 @@ TEST(StrictSchema, IsUsedWhenTheToolAsksAndTheApiCan) {
             "Tool \"t\" requires JSON-schema constrained sampling, but allOf schemas are unsupported.");
 }
 
-// AI-84
-TEST(Grammar, IsTakenFromAToolWithOneTextArgument) {
-  Tool tool{"t", "", object(R"({"type":"object","properties":{"input":{"type":"string"}},"required":["input"]})"), {}};
-  EXPECT_EQ(grammar_of(tool, true)->has_value(), false);
-  tool.constrained_sampling = object(R"({"type":"grammar","variants":{"openai_regex":"a+","openai_lark":"start: x"}})");
-  EXPECT_EQ(grammar_of(tool, false)->has_value(), false);
-  const auto grammar = grammar_of(tool, true);
-  ASSERT_TRUE(grammar && *grammar);
-  EXPECT_EQ((*grammar)->syntax, "lark");
-  EXPECT_EQ((*grammar)->definition, "start: x");
-  EXPECT_EQ((*grammar)->property, "input");
-  tool.constrained_sampling = object(R"({"type":"grammar","variants":{"openai_lark":" ","openai_regex":"a+"}})");
-  EXPECT_EQ((*grammar_of(tool, true))->syntax, "regex");
-  tool.constrained_sampling = object(R"({"type":"grammar","variants":{}})");
-  EXPECT_FALSE(grammar_of(tool, true));
-  tool.constrained_sampling = object(R"({"type":"grammar","variants":{"openai_regex":"a+"}})");
-  tool.parameters = object(R"({"type":"object","properties":{"input":{"type":"string"}},"required":[]})");
-  EXPECT_FALSE(grammar_of(tool, true));
-}
-
 }  // namespace
 }  // namespace tau::ai
