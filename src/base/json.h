@@ -51,7 +51,8 @@ struct ParseOptions {
 /// Reads one JSON value; blanks around it are allowed, anything else after it is an error. Of equal keys the last one
 /// wins and keeps the place of the first. Integers beyond 64 bits become doubles. A number that overflows a double
 /// becomes null, as JavaScript writes it.
-std::expected<value, ParseError> parse(std::string_view text, const ParseOptions& options = {}, storage_ptr storage = {});
+std::expected<value, ParseError> parse(std::string_view text, const ParseOptions& options = {},
+                                       storage_ptr storage = {});
 
 /// Reads one value from the beginning of `text` and sets `consumed` to the number of bytes it took (blanks before it
 /// included). For lines that hold several values.
@@ -88,7 +89,9 @@ std::string string_or(const object& o, std::string_view key, std::string_view fa
 double number_or(const object& o, std::string_view key, double fallback = 0);
 bool bool_or(const object& o, std::string_view key, bool fallback = false);
 
-inline std::string_view view(const string& s) { return {s.data(), s.size()}; }
+inline std::string_view view(const string& s) {
+  return {s.data(), s.size()};
+}
 std::optional<double> as_number(const value& v);
 
 /// A number value: an integer where the double is whole and fits, so that it is written without a point.
