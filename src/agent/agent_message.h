@@ -1,31 +1,28 @@
-// Layer 2: what a transcript holds (spec AG-1 to AG-5, design "the open slot").
+// Layer 2: what a transcript holds (AG-1 to AG-5).
 //
-// An AgentMessage is a 16-byte handle to an immutable node. A node is either a message of the model layer, or a message
-// of an application role, or a message whose role nobody here knows. Copying a transcript copies handles: a snapshot, a
-// fork or a context transform costs pointers, not text.
+// An AgentMessage is a 16-byte handle to an immutable node. A node is a message of the model layer, or a message of an
+// application role, or a message whose role nobody here knows. Copying a transcript copies handles: a snapshot, a fork
+// or a context transform costs pointers, not text; what is derived from a node is remembered on it.
 //
-// The slot for application roles is open, but not at run time only: a role is one struct together with its policies, and
-// a role whose policy is missing does not compile.
+// The slot for application roles is open, but not at run time only: a role is one struct together with its policies,
+// and a role whose policy is missing does not compile.
 //
 //   struct Notification {
-//     static constexpr std::string_view role = "notification";   // stable, persisted
-//     static constexpr int version = 1;
-//     std::string text; ai::Milliseconds timestamp;
+//     static constexpr std::string_view role = "notification";   // stable: it is in files
+//     static constexpr int version = 1;                          // of the stored form
+//     std::string text;
+//     ai::Milliseconds timestamp;
 //   };
-//   json::object to_json(const Notification&);                                     // storage
-//   std::expected<Notification, Error> from_json(std::type_identity<Notification>, const json::object&);  // + migration
-//   std::vector<ai::MessageRef> project(const Notification&);                      // what the model sees: maybe nothing
+//   json::object to_json(const Notification&);
+//   std::expected<Notification, Error> from_json(std::type_identity<Notification>, const json::object&);
+//   std::vector<ai::MessageRef> project(const Notification&);    // what the model sees: nothing, or messages
 #pragma once
 
 #include <concepts>
-#include <cstdint>
 #include <expected>
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "ai/message.h"
@@ -34,7 +31,8 @@
 
 namespace tau::agent {
 
-/// A role with all its policies. `timestamp` is Unix milliseconds, or nothing for a message that has none.
+/// A role with all its policies. `from_json` migrates older forms: the object has "roleVersion" when it was stored by a
+/// version other than 1.
 template <class T>
 concept ApplicationMessage = requires(const T& m, const json::object& o) {
   { T::role } -> std::convertible_to<std::string_view>;
@@ -49,59 +47,89 @@ struct UnknownMessage {
   json::object source;
 };
 
+/// The policies of one role, as the handle needs them.
+struct RolePolicies {
+  std::string_view role;
+  int version;
+  json::object (*store)(const void* message);
+  std::vector<ai::MessageRef> (*project)(const void* message);
+};
+
+namespace detail {
+
+// Outside of AgentMessage, whose own to_json would hide the functions of the role.
+template <ApplicationMessage T>
+json::object store(const void* message) {
+  return to_json(*static_cast<const T*>(message));
+}
+template <ApplicationMessage T>
+std::vector<ai::MessageRef> project_message(const void* message) {
+  return project(*static_cast<const T*>(message));
+}
+template <ApplicationMessage T>
+inline constexpr RolePolicies kPolicies{T::role, T::version, &store<T>, &project_message<T>};
+
+}  // namespace detail
+
 class AgentMessage {
  public:
-  AgentMessage(ai::MessageRef message);  // NOLINT(google-explicit-constructor): a model message is one
-  AgentMessage(ai::Message message);     // NOLINT(google-explicit-constructor)
+  AgentMessage(ai::MessageRef message);         // NOLINT(google-explicit-constructor): a model message is one
+  AgentMessage(ai::UserMessage message);        // NOLINT(google-explicit-constructor)
+  AgentMessage(ai::AssistantMessage message);   // NOLINT(google-explicit-constructor)
+  AgentMessage(ai::ToolResultMessage message);  // NOLINT(google-explicit-constructor)
   explicit AgentMessage(UnknownMessage message);
 
   template <ApplicationMessage T>
-  static AgentMessage of(T message);
+  static AgentMessage of(T message) {
+    return AgentMessage(&detail::kPolicies<T>, std::make_shared<const T>(std::move(message)));
+  }
 
   std::string_view role() const;
 
-  /// The model-layer message, or null for an application's.
+  /// The model-layer message; null for any other.
   const ai::Message* standard() const;
-  ai::MessageRef standard_ref() const;
-  const ai::UserMessage* user() const;
-  const ai::AssistantMessage* assistant() const;
-  const ai::ToolResultMessage* tool_result() const;
+  const ai::UserMessage* user() const { return standard_as<ai::UserMessage>(); }
+  const ai::AssistantMessage* assistant() const { return standard_as<ai::AssistantMessage>(); }
+  const ai::ToolResultMessage* tool_result() const { return standard_as<ai::ToolResultMessage>(); }
 
-  /// The application message, or null when it is of another role.
+  /// The application message; null when it is of another role.
   template <ApplicationMessage T>
-  const T* as() const;
+  const T* as() const {
+    return policies() == &detail::kPolicies<T> ? static_cast<const T*>(application()) : nullptr;
+  }
   const UnknownMessage* unknown() const;
 
+  /// The stored form. An application role of a version other than 1 says so in "roleVersion".
   json::object to_json() const;
+
   /// What the model sees of it: the message itself, what its role's `project` says, or nothing for an unknown role.
-  /// Made once and kept, because the node never changes.
+  /// Made once. Thread-safe.
   const std::vector<ai::MessageRef>& projection() const;
 
-  /// Same node.
+  /// The same node, not merely an equal message.
   friend bool operator==(const AgentMessage& a, const AgentMessage& b) { return a.node_ == b.node_; }
 
  private:
-  struct Policies {
-    std::string_view role;
-    json::object (*to_json)(const void* message);
-    std::vector<ai::MessageRef> (*project)(const void* message);
-  };
   struct Node;
+
+  AgentMessage(const RolePolicies* policies, std::shared_ptr<const void> message);
+  const RolePolicies* policies() const;
+  const void* application() const;
   template <class T>
-  static const Policies* policies_of();
-  AgentMessage(const Policies* policies, std::shared_ptr<const void> message);
+  const T* standard_as() const {
+    const ai::Message* message = standard();
+    return message != nullptr ? std::get_if<T>(message) : nullptr;
+  }
 
   std::shared_ptr<const Node> node_;
 };
-static_assert(sizeof(std::shared_ptr<const void>) == 16);
+static_assert(sizeof(AgentMessage) == 16);
 
-template <class T>
-const AgentMessage::Policies* AgentMessage::policies_of() {
-  static constexpr Policies kPolicies{
-      T::role,
-      [](const void* message) -> json::object { return to_json_of(*static_cast<const T*>(message)); },
-      [](const void* message) -> std::vector<ai::MessageRef> { return project_of(*static_cast<const T*>(message)); }};
-  return &kPolicies;
-}
+/// The version that an object was stored by (see ApplicationMessage).
+int stored_version(const json::object& o);
+
+/// The two-stage conversion's default second stage: the three standard roles, in order; everything else is invisible
+/// (PR-11).
+std::vector<ai::MessageRef> standard_messages(const std::vector<AgentMessage>& messages);
 
 }  // namespace tau::agent
