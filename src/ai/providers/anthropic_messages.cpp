@@ -1,0 +1,70 @@
+#include "ai/providers/anthropic_messages.h"
+
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "ai/provider_call.h"
+
+namespace tau::ai {
+
+namespace {
+
+std::expected<ProviderCall, std::string> prepare(const Model& model, const Context& context,
+                                                 const StreamOptions& options) {
+  auto headers = anthropic_headers(model, context, options);
+  if (!headers) return std::unexpected(std::move(headers.error()));
+  auto body = encode_anthropic_messages(model, context, options);
+  if (!body) return std::unexpected(std::move(body.error()));
+  if (options.on_payload) {
+    if (auto replaced = options.on_payload(*body, model)) {
+      json::value whole = *std::move(replaced);
+      remove_lone_surrogates(whole);
+      *body = std::move(whole.get_object());
+      (*body)["stream"] = true;  // AI-16
+    }
+  }
+
+  ProviderCall call;
+  std::string_view base = model.base_url;
+  while (base.ends_with('/'))
+    base.remove_suffix(1);
+  call.request.url = std::string(base) + "/v1/messages?beta=true";
+  call.request.headers = *std::move(headers);
+  json::write(call.request.body, *body);
+  call.error_text = [](int status, std::string_view, const http::HeaderList&, std::string_view text) {
+    return anthropic_error_text(status, text);
+  };
+
+  AssistantMessage initial = empty_reply(model);
+  initial.provider_thinking_level = anthropic_effort(model, options);
+  std::vector<std::string> tool_names;
+  if (uses_anthropic_oauth(model, options)) {
+    for (const Tool& tool : context.tools)
+      tool_names.push_back(tool.name);
+  }
+  call.decoder = std::make_unique<AnthropicMessagesDecoder>(std::move(initial), model, std::move(tool_names));
+  return call;
+}
+
+}  // namespace
+
+// Not a coroutine: the request is made at once, and what cannot be sent becomes an error event.
+asio::awaitable<AssistantMessage> stream_anthropic_messages(http::Client& client, Model model, Context context,
+                                                            StreamOptions options, EventSink sink,
+                                                            std::stop_token stop) {
+  std::string failed;
+  try {
+    auto call = prepare(model, context, options);
+    if (call) {
+      return run_provider_call(client, *std::move(call), std::move(model), std::move(options), std::move(sink),
+                               std::move(stop));
+    }
+    failed = std::move(call.error());
+  } catch (const std::exception& e) {
+    failed = e.what();
+  }
+  return fail_call(std::move(model), std::move(failed), std::move(sink));
+}
+
+}  // namespace tau::ai

@@ -1,0 +1,43 @@
+#include "ai/providers/api_registry.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ai/provider_call.h"
+#include "ai/providers/anthropic_messages.h"
+
+namespace tau::ai {
+
+namespace {
+
+struct ApiEntry {
+  std::string_view api;
+  ApiFunction call;
+};
+
+constexpr ApiEntry kApis[] = {
+    {kAnthropicMessagesApi, stream_anthropic_messages},
+};
+
+}  // namespace
+
+ApiFunction find_api(std::string_view api) {
+  for (const ApiEntry& entry : kApis) {
+    if (entry.api == api) return entry.call;
+  }
+  return nullptr;
+}
+
+StreamFunction make_stream_function(http::Client& client) {
+  return [&client](Model model, Context context, StreamOptions options, EventSink sink, std::stop_token stop) {
+    const ApiFunction call = find_api(model.api);
+    if (call == nullptr) {
+      std::string text = fmt::format("Provider {} has no API implementation for \"{}\"", model.provider, model.api);
+      return fail_call(std::move(model), std::move(text), std::move(sink));
+    }
+    return call(client, std::move(model), std::move(context), std::move(options), std::move(sink), std::move(stop));
+  };
+}
+
+}  // namespace tau::ai
