@@ -120,7 +120,7 @@ std::string head_of(const ScriptedAnswer& answer, std::size_t body_bytes) {
   std::string head = fmt::format("HTTP/1.1 {} {}\r\n", answer.status,
                                  answer.reason.empty() ? usual_reason(answer.status) : answer.reason);
   for (const auto& [name, value] : answer.headers)
-    head += name + ": " + value + "\r\n";
+    head += fmt::format("{}: {}\r\n", name, value);
   if (answer.gzip) head += "content-encoding: gzip\r\n";
   if (answer.close || answer.framing == ScriptedAnswer::Framing::kUntilClose) head += "connection: close\r\n";
   if (answer.framing == ScriptedAnswer::Framing::kChunked) head += "transfer-encoding: chunked\r\n";

@@ -1,8 +1,8 @@
 // HTTP for the model layer: libcurl's multi interface driven by the caller's Asio loop.
 //
 // libcurl with TLS is 36 shared objects and 8 ms of dynamic linking, so it is not linked: it is loaded when the first
-// request is made (a start without a request never pays). Connections are kept and reused, HTTP/2 is used where the
-// server offers it, bodies may come compressed, proxies come from the environment (AI-265, FF-54).
+// request is made (a start without a request never pays). It speaks HTTP/1.1 (curl_engine.cpp says why not HTTP/2),
+// connections are kept and reused, bodies may come compressed, proxies come from the environment (AI-265, FF-54).
 //
 // There is no limit on the total time of a request (FF-52): only one on the wait for headers and one on silence between
 // two pieces of the body (FF-47).

@@ -114,7 +114,7 @@ std::optional<UrlParts> split_url(std::string_view url) {
 std::string host_and_port(std::string_view url) {
   const std::optional<UrlParts> parts = split_url(url);
   if (!parts) return "the server";
-  const std::string host = parts->host.find(':') == std::string::npos ? parts->host : "[" + parts->host + "]";
+  std::string host = parts->host.find(':') == std::string::npos ? parts->host : "[" + parts->host + "]";
   if (parts->port == (parts->scheme == "https" ? 443 : 80)) return host;
   return fmt::format("{}:{}", host, parts->port);
 }
