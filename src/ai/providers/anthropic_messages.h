@@ -55,11 +55,18 @@ void remove_lone_surrogates(json::value& v);
 
 // ---- reply --------------------------------------------------------------------------------------------------------
 
+/// What a reply may take of this machine's memory; a larger one is an error.
+struct ReplyLimits {
+  std::size_t event_bytes = std::size_t{64} << 20;
+  std::size_t message_bytes = std::size_t{256} << 20;  // texts, signatures and arguments together
+};
+
 class AnthropicMessagesDecoder final : public StreamDecoder {
  public:
   /// `initial` as empty_reply(model) makes it, perhaps with an effort. `tool_names`: spellings that names in the reply
   /// are changed back to (AI-108); empty when nothing was renamed.
-  AnthropicMessagesDecoder(AssistantMessage initial, Model model, std::vector<std::string> tool_names = {});
+  AnthropicMessagesDecoder(AssistantMessage initial, Model model, std::vector<std::string> tool_names = {},
+                           ReplyLimits limits = {});
 
   void push(std::string_view bytes) override;
   void end_of_body() override;
@@ -93,6 +100,7 @@ class AnthropicMessagesDecoder final : public StreamDecoder {
   void read_stop_reason(const json::object& delta);
   void read_transformations(const json::object& holder);
 
+  ReplyLimits limits_;
   http::SseDecoder sse_;
   Model priced_as_;
   std::vector<std::string> tool_names_;

@@ -14,7 +14,6 @@ namespace tau::ai {
 
 namespace {
 
-constexpr std::size_t kMaxMessageBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxShownData = 2000;  // bytes of a bad event in an error text
 constexpr std::string_view kRedacted = "[Reasoning redacted]";
 
@@ -229,8 +228,12 @@ bool same_ignoring_case(std::string_view a, std::string_view b) {
 }  // namespace
 
 AnthropicMessagesDecoder::AnthropicMessagesDecoder(AssistantMessage initial, Model model,
-                                                   std::vector<std::string> tool_names)
-    : StreamDecoder(std::move(initial)), priced_as_(std::move(model)), tool_names_(std::move(tool_names)) {
+                                                   std::vector<std::string> tool_names, ReplyLimits limits)
+    : StreamDecoder(std::move(initial)),
+      limits_(limits),
+      sse_(limits.event_bytes),
+      priced_as_(std::move(model)),
+      tool_names_(std::move(tool_names)) {
   assembler_.start();  // right after the headers (AI-21)
 }
 
@@ -252,7 +255,7 @@ std::optional<StreamEvent> AnthropicMessagesDecoder::next() {
     if (frame) {
       handle_frame(*frame);
     } else if (sse_.overflowed()) {
-      fail("Anthropic stream sent an event larger than 64 MiB");
+      fail(fmt::format("Anthropic stream sent an event larger than {} bytes", limits_.event_bytes));
     } else if (body_over_) {
       end_of_stream();
     } else {
@@ -350,8 +353,8 @@ std::int64_t AnthropicMessagesDecoder::index_of(const json::object& event) const
 
 bool AnthropicMessagesDecoder::count_bytes(std::size_t bytes) {
   message_bytes_ += bytes;
-  if (message_bytes_ <= kMaxMessageBytes) return true;
-  fail("Anthropic stream sent a message larger than 256 MiB");
+  if (message_bytes_ <= limits_.message_bytes) return true;
+  fail(fmt::format("Anthropic stream sent a message larger than {} bytes", limits_.message_bytes));
   return false;
 }
 
