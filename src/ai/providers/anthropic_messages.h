@@ -29,7 +29,7 @@ asio::awaitable<AssistantMessage> stream_anthropic_messages(http::Client& client
                                                             StreamOptions options, EventSink sink,
                                                             std::stop_token stop);
 
-// ---- request ------------------------------------------------------------------------------------------------------
+// ---- request -----------------------------------------------------------------------------------------------------
 
 /// The body, with members in the order of AI-102. Every string in it is valid UTF-8 (FF-4). An error when a tool
 /// requires a sampling that the model does not offer (AI-80).
@@ -53,7 +53,7 @@ std::string anthropic_error_text(int status, std::string_view body);
 /// Deletes lone surrogates in every string and key below `v` (AI-40, FF-4).
 void remove_lone_surrogates(json::value& v);
 
-// ---- reply --------------------------------------------------------------------------------------------------------
+// ---- reply -------------------------------------------------------------------------------------------------------
 
 /// What a reply may take of this machine's memory; a larger one is an error.
 struct ReplyLimits {
@@ -90,7 +90,7 @@ class AnthropicMessagesDecoder final : public StreamDecoder {
   void message_delta(const json::object& event);
   void message_stop();
   void end_of_stream();
-  void fail(std::string text);
+  void fail(std::string_view text);
 
   void append(OpenBlock& open, BlockKind kind, std::string_view delta, bool owned);
   bool count_bytes(std::size_t bytes);

@@ -8,6 +8,7 @@
 #include "ai/provider_call.h"
 #include "ai/providers/anthropic_messages.h"
 #include "base/clock.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 
 namespace tau::ai {
@@ -17,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxShownData = 2000;  // bytes of a bad event in an error text
 constexpr std::string_view kRedacted = "[Reasoning redacted]";
 
-// ---- the scanner for content_block_delta ---------------------------------------------------------------------------
+// ---- the scanner for content_block_delta -------------------------------------------------------------------------
 
 /// Reads JSON that has the expected shape, front to back; every function returns false at the first surprise.
 class Scanner {
@@ -180,7 +181,7 @@ constexpr DeltaForm kDeltaForms[] = {{"text_delta", "text", BlockKind::kText},
                                      {"thinking_delta", "thinking", BlockKind::kThinking},
                                      {"input_json_delta", "partial_json", BlockKind::kToolCall}};
 
-// ---- the rest of the frames ----------------------------------------------------------------------------------------
+// ---- the rest of the frames --------------------------------------------------------------------------------------
 
 /// Strict JSON, else strict JSON after literal repair (AI-115).
 std::expected<json::value, json::ParseError> parse_event(std::string_view data) {
@@ -265,11 +266,12 @@ std::optional<StreamEvent> AnthropicMessagesDecoder::next() {
   return assembler_.next();
 }
 
-void AnthropicMessagesDecoder::fail(std::string text) {
-  assembler_.fail(StopReason::kError, std::move(text));
+/// The text may hold what the server sent (FF-107).
+void AnthropicMessagesDecoder::fail(std::string_view text) {
+  assembler_.fail(StopReason::kError, printable(text));
 }
 
-// ---- frames ---------------------------------------------------------------------------------------------------------
+// ---- frames ------------------------------------------------------------------------------------------------------
 
 void AnthropicMessagesDecoder::handle_frame(const http::SseFrame& frame) {
   if (frame.event.empty() || frame.event == "content_block_delta") {
@@ -334,7 +336,7 @@ void AnthropicMessagesDecoder::handle_event(std::string_view type, const json::o
   }
 }
 
-// ---- blocks (AI-117) ------------------------------------------------------------------------------------------------
+// ---- blocks (AI-117) ---------------------------------------------------------------------------------------------
 
 /// Null for a block that is not open: unknown, skipped or ended.
 AnthropicMessagesDecoder::OpenBlock* AnthropicMessagesDecoder::open_block(std::int64_t index) {
@@ -453,7 +455,7 @@ void AnthropicMessagesDecoder::block_stop(const json::object& event) {
   open_.erase(index);
 }
 
-// ---- the message as a whole -----------------------------------------------------------------------------------------
+// ---- the message as a whole --------------------------------------------------------------------------------------
 
 void AnthropicMessagesDecoder::message_start(const json::object& event) {
   started_ = true;

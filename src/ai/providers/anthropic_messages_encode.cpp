@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "ai/base_options.h"
+#include "ai/image_size.h"
 #include "ai/provider_call.h"
 #include "ai/providers/anthropic_messages.h"
 #include "ai/strict_schema.h"
@@ -27,6 +29,11 @@ constexpr std::string_view kOAuthToolNames[] = {
 
 constexpr std::string_view kImageOnlyResult = "(see attached image)";
 constexpr std::string_view kEmptyResult = "(no tool output)";  // FF-9
+
+// One image beyond these limits makes the service refuse the whole request, each time (FF-11).
+constexpr std::size_t kMaxImageBytes = std::size_t{5} << 20;  // of base64
+constexpr std::uint32_t kMaxImageEdge = 8000;                 // pixels
+constexpr std::string_view kImageTooLarge = "(image omitted: larger than the provider accepts)";
 
 // ---- what differs between models ---------------------------------------------------------------------------------
 
@@ -103,7 +110,7 @@ std::string effort_word(const Model& model, ThinkingLevel level) {
   return level == ThinkingLevel::kMedium ? "medium" : "high";
 }
 
-// ---- names --------------------------------------------------------------------------------------------------------
+// ---- names -------------------------------------------------------------------------------------------------------
 
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -166,6 +173,14 @@ void mark_deferred(std::vector<WireTool>& tools, const std::vector<MessageRef>& 
   }
 }
 
+std::vector<WireTool> deferred_last(const std::vector<WireTool>& tools) {
+  std::vector<WireTool> out;
+  for (const bool deferred : {false, true})
+    std::copy_if(tools.begin(), tools.end(), std::back_inserter(out),
+                 [&](const WireTool& tool) { return tool.deferred == deferred; });
+  return out;
+}
+
 json::object plain_schema(const json::object& parameters) {
   json::object schema{{"type", "object"}};
   const json::object* properties = json::find_object(parameters, "properties");
@@ -203,6 +218,9 @@ json::object text_block(std::string_view text) {
 }
 
 json::object image_block(const ImageContent& image) {
+  const std::optional<ImageSize> size = image_size(image.data);
+  if (image.data.size() > kMaxImageBytes || (size && std::max(size->width, size->height) > kMaxImageEdge))
+    return text_block(kImageTooLarge);
   return {{"type", "image"},
           {"source", json::object{{"type", "base64"}, {"media_type", image.mime_type}, {"data", image.data}}}};
 }
@@ -537,7 +555,7 @@ std::expected<json::object, std::string> encode_anthropic_messages(const Model& 
 
   std::vector<WireTool> tools = wire_tools(context, oauth);
   if (compat.tool_references) mark_deferred(tools, messages, oauth);
-  std::stable_partition(tools.begin(), tools.end(), [](const WireTool& tool) { return !tool.deferred; });
+  tools = deferred_last(tools);
 
   std::optional<json::object> marker;
   if (const CacheRetention retention = cache_retention(options); retention != CacheRetention::kNone) {

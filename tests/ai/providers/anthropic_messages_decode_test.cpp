@@ -94,7 +94,7 @@ std::string full_stream() {
          end_frames("tool_use");
 }
 
-// ---- any split of the bytes -----------------------------------------------------------------------------------------
+// ---- any split of the bytes --------------------------------------------------------------------------------------
 
 // FF-53, AI-115
 TEST(AnthropicMessagesDecoder, GivesTheSameEventsForEverySplitIntoTwoPieces) {
@@ -171,7 +171,7 @@ TEST(AnthropicMessagesDecoder, SurvivesRandomDamage) {
   }
 }
 
-// ---- the two readers of a delta ------------------------------------------------------------------------------------
+// ---- the two readers of a delta ----------------------------------------------------------------------------------
 
 // The scanner and json::parse must agree; a member that no server sends first sends the frame to json::parse.
 TEST(AnthropicMessagesDecoder, ReadsADeltaTheSameWithTheScannerAndWithTheParser) {
@@ -245,7 +245,7 @@ TEST(AnthropicMessagesDecoder, SaysWhichEventCouldNotBeParsed) {
   EXPECT_THAT(*decoded.message.error_message, HasSubstr(R"(data={"type":)"));
 }
 
-// ---- what compatible servers send -----------------------------------------------------------------------------------
+// ---- what compatible servers send --------------------------------------------------------------------------------
 
 // FF-48
 TEST(AnthropicMessagesDecoder, KeepsTextThinkingAndSignatureOfTheBlockStart) {
@@ -342,8 +342,7 @@ TEST(AnthropicMessagesDecoder, FailsWhenTheModelIsChangedInTheMiddle) {
   EXPECT_EQ(text_of(decoded.message), "half");
 }
 
-// ---- ends
-// -------------------------------------------------------------------------------------------------------------
+// ---- ends --------------------------------------------------------------------------------------------------------
 
 // FF-45
 TEST(AnthropicMessagesDecoder, AcceptsALastEventWithoutABlankLine) {
@@ -406,8 +405,17 @@ TEST(AnthropicMessagesDecoder, ReportsAnErrorEventWithItsWords) {
   EXPECT_EQ(decode(start_frame() + "data: " + error + "\n\n").message.error_message, error);
 }
 
-// ---- calls
-// -----------------------------------------------------------------------------------------------------------
+// FF-107
+TEST(AnthropicMessagesDecoder, LetsNoControlCharactersIntoAnErrorText) {
+  const Decoded decoded =
+      decode(start_frame() +
+             frame("message_delta",
+                   R"({"delta":{"stop_reason":"refusal","stop_details":{"explanation":"a\u001b[31mb\u0007c"}}})") +
+             frame("message_stop", "{}"));
+  EXPECT_EQ(decoded.message.error_message, "abc");
+}
+
+// ---- calls -------------------------------------------------------------------------------------------------------
 
 // FF-8
 TEST(AnthropicMessagesDecoder, GivesACallWithoutAnIdOne) {
@@ -448,8 +456,7 @@ TEST(AnthropicMessagesDecoder, GivesToolsTheirOwnNamesBack) {
   EXPECT_EQ(call_of(decoded, 1).name, "Strange");
 }
 
-// ---- usage
-// -----------------------------------------------------------------------------------------------------------
+// ---- usage -------------------------------------------------------------------------------------------------------
 
 // FF-43, AI-119
 TEST(AnthropicMessagesDecoder, CountsNoTokenTwice) {
@@ -486,8 +493,7 @@ TEST(AnthropicMessagesDecoder, KeepsTheConfiguredModelAndReplaysItsSignature) {
   EXPECT_THAT(json::to_text(*body), HasSubstr(R"({"type":"thinking","thinking":"plan","signature":"SIG"})"));
 }
 
-// ---- size
-// --------------------------------------------------------------------------------------------------------------
+// ---- size --------------------------------------------------------------------------------------------------------
 
 TEST(AnthropicMessagesDecoder, RefusesEventsAndMessagesBeyondTheLimits) {
   const std::string begin = start_frame() + block_start(0, R"({"type":"text","text":""})");

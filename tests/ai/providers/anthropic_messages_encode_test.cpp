@@ -110,8 +110,7 @@ TEST(AnthropicMessagesEncoder, WritesMembersInTheOrderOfTheReference) {
   }
 }
 
-// ---- hand-over
-// --------------------------------------------------------------------------------------------------------
+// ---- hand-over ---------------------------------------------------------------------------------------------------
 
 // FF-1
 TEST(AnthropicMessagesEncoder, ReplaysASignatureOnlyToItsOwnModel) {
@@ -257,6 +256,22 @@ TEST(AnthropicMessagesEncoder, SendsAnImageAloneOrAPlaceholderForModelsThatSeeNo
       R"~([{"role":"user","content":[{"type":"text","text":"(image omitted: model does not support images)"}]}])~");
 }
 
+// FF-11: the rest of the conversation must still be accepted.
+TEST(AnthropicMessagesEncoder, ReplacesAnImageThatTheServiceWouldRefuse) {
+  // The header of a PNG of 9000 x 40 pixels.
+  const std::string png = "iVBORw0KGgoAAAANSUhEUgAAIygAAAAoCAYAAAA=";
+  Context context;
+  context.messages = {user("a"), assistant(R"([{"type":"toolCall","id":"t","name":"read","arguments":{}}])", "toolUse"),
+                      result("t", R"([{"type":"image","mimeType":"image/png","data":")" + png + R"("}])")};
+  EXPECT_THAT(messages_of(context), HasSubstr("(image omitted: larger than the provider accepts)"));
+  EXPECT_THAT(messages_of(context), Not(HasSubstr("base64")));
+
+  UserMessage heavy;
+  heavy.content = std::vector<UserBlock>{ImageContent{std::string((std::size_t{5} << 20) + 4, 'A'), "image/png", {}}};
+  context.messages = {make_message(std::move(heavy))};
+  EXPECT_THAT(messages_of(context), Not(HasSubstr("base64")));
+}
+
 // AI-105: `input` is an object, whatever a broken stream left.
 TEST(AnthropicMessagesEncoder, SendsAnObjectAsInput) {
   Context context;
@@ -265,8 +280,7 @@ TEST(AnthropicMessagesEncoder, SendsAnObjectAsInput) {
   EXPECT_THAT(messages_of(context), HasSubstr(R"("input":{})"));
 }
 
-// ---- tools
-// -------------------------------------------------------------------------------------------------------------
+// ---- tools -------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> tool_summary(const json::object& body) {
   std::vector<std::string> names;
@@ -365,8 +379,7 @@ TEST(AnthropicMessagesEncoder, SendsSchemasWithoutWhatTheApiDoesNotTake) {
                         R"("$defs":{"A":{}}})"));
 }
 
-// ---- thinking, cache, the rest
-// -------------------------------------------------------------------------------------------
+// ---- thinking, cache, the rest -----------------------------------------------------------------------------------
 
 Context small_context() {
   Context context;
@@ -459,8 +472,7 @@ TEST(AnthropicMessagesEncoder, PassesAToolChoiceObjectAsItIs) {
   EXPECT_EQ(member(encode(small_context(), model_of(), options), "tool_choice"), R"({"type":"none"})");
 }
 
-// ---- headers
-// -------------------------------------------------------------------------------------------------------------
+// ---- headers -----------------------------------------------------------------------------------------------------
 
 // AI-18, AI-100
 TEST(AnthropicMessagesHeaders, NeedAKeyOrAHeaderThatStandsForOne) {
@@ -508,8 +520,7 @@ TEST(AnthropicMessagesHeaders, TakeTheBetaListOfTheUser) {
   EXPECT_FALSE(headers.contains("Anthropic-Beta"));
 }
 
-// ---- error texts
-// ---------------------------------------------------------------------------------------------------------
+// ---- error texts -------------------------------------------------------------------------------------------------
 
 // AI-92, FF-44
 TEST(AnthropicMessagesErrors, SayStatusAndBody) {
