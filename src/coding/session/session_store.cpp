@@ -5,6 +5,7 @@
 #include <fstream>
 #include <vector>
 
+#include "base/file_url.h"
 #include "base/files.h"
 #include "coding/session/session_reader.h"
 
@@ -15,29 +16,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kHeaderLimit = 1 << 20;  // bytes looked at for a header
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-/// "/srv/url dir" for "file:///srv/url%20dir"; other text as it is.
-std::string from_file_url(std::string_view text) {
-  constexpr std::string_view kScheme = "file://";
-  if (!text.starts_with(kScheme)) return std::string(text);
-  text.remove_prefix(kScheme.size());
-  std::string path;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hex_value(text[i + 1]) >= 0 && hex_value(text[i + 2]) >= 0) {
-      path += static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
-      i += 2;
-    } else {
-      path += text[i];
-    }
-  }
-  return path;
-}
 
 /// Session files in a folder, the one changed last first.
 std::vector<fs::path> files_by_time(const fs::path& folder) {
@@ -72,7 +50,7 @@ std::optional<fs::path> find_in(const fs::path& folder, std::string_view id, boo
 }  // namespace
 
 std::string session_folder_name(std::string_view cwd) {
-  std::string path = resolve_path(from_file_url(cwd), fs::current_path()).string();
+  std::string path = resolve_path(path_from_file_url(cwd), fs::current_path()).string();
   if (path.starts_with('/') || path.starts_with('\\')) path.erase(0, 1);
   std::replace_if(path.begin(), path.end(), [](char c) { return c == '/' || c == '\\' || c == ':'; }, '-');
   return "--" + path + "--";

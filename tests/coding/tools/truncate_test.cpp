@@ -1,0 +1,59 @@
+#include "coding/tools/truncate.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fixture.h"
+
+namespace tau::coding {
+namespace {
+
+TruncationLimits limits_of(const json::object& options) {
+  TruncationLimits limits;
+  limits.max_lines = static_cast<std::size_t>(json::number_or(options, "maxLines", 2000));
+  limits.max_bytes = static_cast<std::size_t>(json::number_or(options, "maxBytes", 51200));
+  return limits;
+}
+
+void check(const char* file, Truncation (*truncate)(std::string_view, TruncationLimits)) {
+  for (const json::value& v : test::read_json(test::fixture_root() / "truncate" / file).get_array()) {
+    const json::object& c = v.get_object();
+    SCOPED_TRACE(json::string_or(c, "name"));
+    const Truncation t = truncate(json::string_or(c, "content"), limits_of(*json::find_object(c, "options")));
+    const json::value actual = to_json(t);
+    EXPECT_TRUE(json::equal(actual, *json::find(c, "result")))
+        << json::to_text(actual) << "\n expected " << json::to_text(*json::find(c, "result"));
+  }
+}
+
+TEST(Truncate, HeadMatchesTheGoldenCases) {
+  check("head.json", &truncate_head);
+}
+TEST(Truncate, TailMatchesTheGoldenCases) {
+  check("tail.json", &truncate_tail);
+}
+
+TEST(Truncate, SizesAndLinesMatchTheGoldenCases) {
+  for (const json::value& v : test::read_json(test::fixture_root() / "truncate/format-size.json").get_array()) {
+    const json::object& c = v.get_object();
+    EXPECT_EQ(format_size(static_cast<std::size_t>(json::number_or(c, "bytes"))), json::string_or(c, "text"));
+  }
+  for (const json::value& v : test::read_json(test::fixture_root() / "truncate/line.json").get_array()) {
+    const json::object& c = v.get_object();
+    const auto max = static_cast<std::size_t>(json::number_or(c, "maxChars", 500));
+    EXPECT_EQ(truncate_line(json::string_or(c, "line"), max), json::string_or(*json::find_object(c, "result"), "text"))
+        << json::string_or(c, "name");
+  }
+}
+
+TEST(Truncate, ALineThatAloneIsTooLongShowsItsEndFromACharacterOn) {  // FF-60
+  std::string text;
+  for (int i = 0; i < 60000; ++i)
+    text += "\u00e9";
+  const Truncation t = truncate_tail(text);
+  EXPECT_TRUE(t.last_line_partial);
+  EXPECT_EQ(t.content.size(), 51200u);
+  EXPECT_TRUE(t.content.starts_with("\u00e9"));
+}
+
+}  // namespace
+}  // namespace tau::coding
