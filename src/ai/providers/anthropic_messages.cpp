@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ai/provider_call.h"
+#include "ai/surrogates.h"
 
 namespace tau::ai {
 

@@ -50,9 +50,6 @@ std::optional<std::string> anthropic_effort(const Model& model, const StreamOpti
 /// "400 {…}", "502 <text>", "500 status code (no body)" (AI-92).
 std::string anthropic_error_text(int status, std::string_view body);
 
-/// Deletes lone surrogates in every string and key below `v` (AI-40, FF-4).
-void remove_lone_surrogates(json::value& v);
-
 // ---- reply -------------------------------------------------------------------------------------------------------
 
 /// What a reply may take of this machine's memory; a larger one is an error.

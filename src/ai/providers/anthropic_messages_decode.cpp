@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "ai/partial_json.h"
-#include "ai/provider_call.h"
+#include "ai/providers/anthropic_compat.h"
 #include "ai/providers/anthropic_messages.h"
 #include "base/clock.h"
 #include "base/printable.h"
@@ -216,14 +216,6 @@ std::optional<Model> fallback_model(const Model& model, std::string_view reporte
     if (fallback) return *std::move(fallback);
   }
   return std::nullopt;
-}
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool same_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
 }  // namespace

@@ -1,16 +1,14 @@
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <set>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "ai/base_options.h"
 #include "ai/image_size.h"
-#include "ai/provider_call.h"
+#include "ai/providers/anthropic_compat.h"
 #include "ai/providers/anthropic_messages.h"
 #include "ai/strict_schema.h"
+#include "ai/surrogates.h"
 #include "ai/thinking_budget.h"
 #include "ai/transform_messages.h"
 #include "base/utf8.h"
@@ -21,7 +19,6 @@ namespace {
 
 // What the vendor's service expects with subscription tokens (AI-100, AI-102, AI-108).
 constexpr std::string_view kOAuthIdentity = "You are Claude Code, Anthropic's official CLI for Claude.";
-constexpr std::string_view kOAuthUserAgent = "claude-cli/2.1.251";
 constexpr std::string_view kOAuthToolNames[] = {
     "Read",          "Write",        "Edit",      "Bash",         "Grep",  "Glob", "AskUserQuestion",
     "EnterPlanMode", "ExitPlanMode", "KillShell", "NotebookEdit", "Skill", "Task", "TaskOutput",
@@ -35,90 +32,7 @@ constexpr std::size_t kMaxImageBytes = std::size_t{5} << 20;  // of base64
 constexpr std::uint32_t kMaxImageEdge = 8000;                 // pixels
 constexpr std::string_view kImageTooLarge = "(image omitted: larger than the provider accepts)";
 
-// ---- what differs between models ---------------------------------------------------------------------------------
-
-/// A version that tool references need: claude-<family>-<major>[-<minor>], 4.5 at least (AI-110).
-bool version_has_tool_references(std::string_view id) {
-  constexpr std::string_view kFamilies[] = {"claude-opus-", "claude-sonnet-", "claude-fable-"};
-  for (const std::string_view family : kFamilies) {
-    const std::size_t at = id.find(family);
-    if (at == std::string_view::npos) continue;
-    std::string_view rest = id.substr(at + family.size());
-    const auto read = [&rest](int& number) {
-      const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-      const auto length = static_cast<std::size_t>(end - rest.data());
-      if (failure != std::errc() || length == 0) return std::size_t{0};
-      rest.remove_prefix(length);
-      return length;
-    };
-    int major = 0;
-    if (read(major) == 0) return false;
-    int minor = 0;
-    if (rest.starts_with('-')) {
-      rest.remove_prefix(1);
-      if (read(minor) >= 8) minor = 0;  // a date
-    }
-    return major > 4 || (major == 4 && minor >= 5);
-  }
-  return false;
-}
-
-struct Compat {
-  bool eager_tool_input;
-  bool long_cache_retention;
-  bool session_affinity;
-  bool cache_control_on_tools;
-  bool temperature;
-  bool adaptive_thinking;
-  bool empty_signature;
-  bool strict_tools;
-  bool mid_conversation_effort;
-  bool tool_references;
-  std::vector<std::string> fallback_models;
-
-  explicit Compat(const Model& model) {
-    const json::object& c = model.compat;
-    eager_tool_input = json::bool_or(c, "supportsEagerToolInputStreaming", true);
-    long_cache_retention = json::bool_or(c, "supportsLongCacheRetention", true);
-    session_affinity = json::bool_or(c, "sendSessionAffinityHeaders");
-    cache_control_on_tools = json::bool_or(c, "supportsCacheControlOnTools", true);
-    temperature = json::bool_or(c, "supportsTemperature", true);
-    adaptive_thinking = json::bool_or(c, "forceAdaptiveThinking");
-    empty_signature = json::bool_or(c, "allowEmptySignature");
-    strict_tools = json::bool_or(c, "supportsStrictTools");
-    mid_conversation_effort = json::bool_or(c, "supportsMidConvoEffort");
-    const bool by_version = model.provider == "anthropic" && model.id.find("haiku") == std::string::npos &&
-                            version_has_tool_references(model.id);
-    tool_references = json::bool_or(c, "supportsToolReferences", by_version);
-    if (const json::array* models = json::find_array(c, "allowedFallbackModels")) {
-      for (const json::value& entry : *models) {
-        const json::value* id = json::find(entry, "model");
-        if (id != nullptr && id->is_string()) fallback_models.emplace_back(json::view(id->get_string()));
-      }
-    }
-  }
-};
-
-bool thinks(const Model& model, const StreamOptions& options) {
-  return model.reasoning && options.reasoning && *options.reasoning != ThinkingLevel::kOff;
-}
-
-std::string effort_word(const Model& model, ThinkingLevel level) {
-  const auto mapped = model.thinking_level_map.find(level);
-  if (mapped != model.thinking_level_map.end() && mapped->second) return *mapped->second;
-  if (level <= ThinkingLevel::kLow) return "low";
-  return level == ThinkingLevel::kMedium ? "medium" : "high";
-}
-
 // ---- names -------------------------------------------------------------------------------------------------------
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool same_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
-}
 
 std::string wire_name(const std::string& name, bool oauth) {  // AI-108
   if (!oauth) return name;
@@ -194,7 +108,7 @@ json::object plain_schema(const json::object& parameters) {
   return schema;
 }
 
-std::expected<json::object, std::string> encode_tool(const WireTool& tool, const Compat& compat) {
+std::expected<json::object, std::string> encode_tool(const WireTool& tool, const AnthropicCompat& compat) {
   auto strict = strict_parameters(*tool.tool, compat.strict_tools);
   if (!strict) return std::unexpected(std::move(strict.error()));
   json::object o{{"name", tool.name}, {"description", tool.tool->description}};
@@ -249,7 +163,7 @@ json::value result_content(const std::vector<UserBlock>& blocks) {
 
 class MessageEncoder {
  public:
-  MessageEncoder(const Model& model, const Compat& compat, const std::vector<WireTool>& tools, bool oauth)
+  MessageEncoder(const Model& model, const AnthropicCompat& compat, const std::vector<WireTool>& tools, bool oauth)
       : model_(model), compat_(compat), oauth_(oauth) {
     for (const WireTool& tool : tools) {
       if (tool.deferred) hidden_.insert(tool.name);
@@ -379,7 +293,7 @@ class MessageEncoder {
   }
 
   const Model& model_;
-  const Compat& compat_;
+  const AnthropicCompat& compat_;
   bool oauth_;
   std::set<std::string> hidden_;  // deferred tools that no result has named yet
   json::array out_;
@@ -424,130 +338,97 @@ json::array with_efforts(json::array messages, const std::vector<std::pair<std::
   return out;
 }
 
-// ---- headers -----------------------------------------------------------------------------------------------------
+// ---- members of the body -----------------------------------------------------------------------------------------
 
-const std::optional<std::string>* find_header(const Headers& headers, std::string_view name) {
-  for (auto it = headers.rbegin(); it != headers.rend(); ++it) {
-    if (same_ignoring_case(it->first, name)) return &it->second;
-  }
-  return nullptr;
+json::array system_blocks(const Context& context, bool oauth) {
+  json::array blocks;
+  if (oauth) blocks.push_back(text_block(kOAuthIdentity));
+  if (context.system_prompt && !is_blank(*context.system_prompt)) blocks.push_back(text_block(*context.system_prompt));
+  return blocks;
 }
 
-bool has_auth_header(const Headers& headers) {
-  for (const std::string_view name : {"authorization", "x-api-key", "cf-aig-authorization"}) {
-    const auto* header = find_header(headers, name);
-    if (header != nullptr && *header && !utf8::is_blank(**header)) return true;
-  }
-  return false;
+std::optional<json::object> cache_marker(const AnthropicCompat& compat, const StreamOptions& options) {
+  const CacheRetention retention = cache_retention(options);
+  if (retention == CacheRetention::kNone) return std::nullopt;
+  json::object marker{{"type", "ephemeral"}};
+  if (retention == CacheRetention::kLong && compat.long_cache_retention) marker.emplace("ttl", "1h");
+  return marker;
 }
 
-std::vector<std::string> split_list(std::string_view list) {
-  std::vector<std::string> items;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    std::string item(utf8::trim(list.substr(0, comma)));
-    if (!item.empty() && std::find(items.begin(), items.end(), item) == items.end()) items.push_back(std::move(item));
-    list.remove_prefix(std::min(comma + 1, list.size()));
+/// `marker`: for the last tool that is not deferred (AI-107).
+std::expected<json::array, std::string> tool_definitions(const std::vector<WireTool>& tools,
+                                                         const AnthropicCompat& compat,
+                                                         const std::optional<json::object>& marker) {
+  json::array definitions;
+  std::size_t last_immediate = 0;
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    auto tool = encode_tool(tools[i], compat);
+    if (!tool) return std::unexpected(std::move(tool.error()));
+    definitions.push_back(*std::move(tool));
+    if (!tools[i].deferred) last_immediate = i;
   }
-  return items;
+  if (marker && compat.cache_control_on_tools && !definitions.empty())
+    definitions[last_immediate].as_object().emplace("cache_control", *marker);
+  return definitions;
 }
 
-std::vector<std::string> betas(const Model& model, const Context& context, const StreamOptions& options) {  // AI-101
-  for (const Headers* headers : {&options.headers, &model.headers}) {
-    if (const auto* chosen = find_header(*headers, "anthropic-beta"))
-      return *chosen ? split_list(**chosen) : std::vector<std::string>{};
-  }
-  const Compat compat(model);
-  std::vector<std::string> list;
-  if (uses_anthropic_oauth(model, options)) {
-    list.emplace_back("claude-code-20250219");
-    list.emplace_back("oauth-2025-04-20");
-  }
-  if (!context.tools.empty() && !compat.eager_tool_input) list.emplace_back("fine-grained-tool-streaming-2025-05-14");
-  if (thinks(model, options) && !compat.adaptive_thinking && !compat.mid_conversation_effort)
-    list.emplace_back("interleaved-thinking-2025-05-14");
-  if (!compat.fallback_models.empty()) list.emplace_back("server-side-fallback-2026-07-01");
+/// Tokens of the reply, and those of them for thinking where the model wants a number (AI-59, AI-103).
+TokenLimits token_limits(const Model& model, const AnthropicCompat& compat, const Context& context,
+                         const StreamOptions& options, const BaseOptions& base) {
+  TokenLimits limits{.max_tokens = base.max_tokens};
+  if (!anthropic_thinks(model, options) || compat.adaptive_thinking || compat.mid_conversation_effort) return limits;
+  limits = limits_with_thinking(base.max_tokens, model.max_tokens, *options.reasoning, options.thinking_budgets);
+  limits.max_tokens = clamp_max_tokens(limits.max_tokens, model, context);
+  limits.thinking_budget = leave_answer_room(limits.thinking_budget, limits.max_tokens);
+  if (limits.thinking_budget == 0) limits.thinking_budget = kAnswerRoom;
+  return limits;
+}
+
+void add_thinking(json::object& body, const Model& model, const AnthropicCompat& compat, const StreamOptions& options,
+                  double budget) {  // AI-103
   if (compat.mid_conversation_effort) {
-    list.emplace_back("mid-conversation-output-config-2026-07-01");
-    list.emplace_back("thinking-binding-controls-2026-08-01");
+    body.emplace("thinking", json::object{{"type", "adaptive"},
+                                          {"display", "summarized"},
+                                          {"block_binding", json::object{{"prefix_mismatch_behavior", "drop_block"}}}});
+    body.emplace("output_config", json::object{{"effort", "high"}});
+  } else if (anthropic_thinks(model, options)) {
+    if (compat.adaptive_thinking) {
+      body.emplace("thinking", json::object{{"type", "adaptive"}, {"display", "summarized"}});
+      body.emplace("output_config", json::object{{"effort", anthropic_effort_word(model, *options.reasoning)}});
+    } else {
+      body.emplace(
+          "thinking",
+          json::object{{"type", "enabled"}, {"budget_tokens", json::number(budget)}, {"display", "summarized"}});
+    }
+  } else if (model.reasoning) {
+    const auto off = model.thinking_level_map.find(ThinkingLevel::kOff);
+    const bool can_be_off = off == model.thinking_level_map.end() || off->second;
+    if (can_be_off) body.emplace("thinking", json::object{{"type", "disabled"}});
   }
-  return list;
 }
 
-Headers copilot_headers(const Context& context) {
-  bool agent = false;
-  bool image = false;
-  for (const MessageRef& message : context.messages) {
-    agent = !std::holds_alternative<UserMessage>(*message);
-    if (const auto* user = std::get_if<UserMessage>(message.get())) {
-      const auto* blocks = std::get_if<std::vector<UserBlock>>(&user->content);
-      image = image || (blocks != nullptr && has_image(*blocks));
-    } else if (const auto* result = std::get_if<ToolResultMessage>(message.get())) {
-      image = image || has_image(result->content);
-    }
+void add_choices(json::object& body, const AnthropicCompat& compat, const StreamOptions& options) {
+  if (const auto user = json::find_string(options.metadata, "user_id"))
+    body.emplace("metadata", json::object{{"user_id", *user}});
+  if (options.tool_choice) {
+    const json::value& choice = *options.tool_choice;
+    body.emplace("tool_choice", choice.is_string() ? json::value(json::object{{"type", choice}}) : choice);
   }
-  Headers headers{{"X-Initiator", agent ? "agent" : "user"}, {"Openai-Intent", "conversation-edits"}};
-  if (image) headers.emplace_back("Copilot-Vision-Request", "true");
-  return headers;
+  if (compat.fallback_models.empty()) return;
+  json::array fallbacks;
+  for (const std::string& id : compat.fallback_models)
+    fallbacks.push_back(json::object{{"model", id}});
+  body.emplace("fallbacks", std::move(fallbacks));
 }
 
 }  // namespace
 
-bool uses_anthropic_oauth(const Model& model, const StreamOptions& options) {
-  return model.provider != "github-copilot" && options.api_key &&
-         options.api_key->find("sk-ant-oat") != std::string::npos;
-}
-
-std::optional<std::string> anthropic_effort(const Model& model, const StreamOptions& options) {
-  if (!Compat(model).mid_conversation_effort) return std::nullopt;
-  return thinks(model, options) ? effort_word(model, *options.reasoning) : "high";
-}
-
-std::expected<http::HeaderList, std::string> anthropic_headers(const Model& model, const Context& context,
-                                                               const StreamOptions& options) {
-  const Compat compat(model);
-  const bool has_key = options.api_key && !utf8::is_blank(*options.api_key);
-  if (!has_key && !has_auth_header(options.headers) && !has_auth_header(model.headers))
-    return std::unexpected("No API key for provider: " + model.provider);
-
-  const bool copilot = model.provider == "github-copilot";
-  const bool oauth = uses_anthropic_oauth(model, options);
-  Headers headers{{"content-type", "application/json"},
-                  {"accept", "application/json"},
-                  {"anthropic-version", "2023-06-01"},
-                  {"anthropic-dangerous-direct-browser-access", "true"},
-                  {"user-agent", oauth ? std::string(kOAuthUserAgent) : user_agent()}};
-  if (oauth) headers.emplace_back("x-app", "cli");
-  if (has_key && (oauth || copilot)) {
-    headers.emplace_back("authorization", "Bearer " + *options.api_key);
-  } else if (has_key) {
-    headers.emplace_back("x-api-key", *options.api_key);
-  }
-  if (compat.session_affinity && options.session_id && cache_retention(options) != CacheRetention::kNone && !oauth &&
-      !copilot) {
-    headers.emplace_back("x-session-affinity", *options.session_id);
-  }
-  merge_headers(headers, model.headers);
-  if (copilot) merge_headers(headers, copilot_headers(context));
-  merge_headers(headers, options.headers);
-
-  const std::vector<std::string> beta_list = betas(model, context, options);
-  merge_headers(headers,
-                {{"anthropic-beta",
-                  beta_list.empty() ? std::nullopt : std::optional(fmt::format("{}", fmt::join(beta_list, ",")))}});
-  http::HeaderList out;
-  for (auto& [name, text] : headers) {
-    if (text) out.emplace_back(std::move(name), *std::move(text));
-  }
-  return out;
-}
-
 std::expected<json::object, std::string> encode_anthropic_messages(const Model& model, const Context& context,
                                                                    const StreamOptions& options) {
-  const Compat compat(model);
+  const AnthropicCompat compat(model);
   const bool oauth = uses_anthropic_oauth(model, options);
-  const bool thinking = thinks(model, options);
   const BaseOptions base = base_options(model, context, options);
+  const std::optional<json::object> marker = cache_marker(compat, options);
 
   TransformOptions transform;
   transform.normalize_id = [](const std::string& id, const AssistantMessage&) { return plain_tool_call_id(id); };
@@ -557,124 +438,34 @@ std::expected<json::object, std::string> encode_anthropic_messages(const Model& 
   if (compat.tool_references) mark_deferred(tools, messages, oauth);
   tools = deferred_last(tools);
 
-  std::optional<json::object> marker;
-  if (const CacheRetention retention = cache_retention(options); retention != CacheRetention::kNone) {
-    marker = json::object{{"type", "ephemeral"}};
-    if (retention == CacheRetention::kLong && compat.long_cache_retention) marker->emplace("ttl", "1h");
-  }
-
   MessageEncoder encoder(model, compat, tools, oauth);
   json::array wire_messages = encoder.encode(messages);
   if (marker) mark_last_message(wire_messages, *marker);
   if (const auto effort = anthropic_effort(model, options))
     wire_messages = with_efforts(std::move(wire_messages), encoder.efforts(), *effort);
 
-  double max_tokens = base.max_tokens;
-  double budget = 0;
-  const bool budgeted = thinking && !compat.adaptive_thinking && !compat.mid_conversation_effort;
-  if (budgeted) {
-    const TokenLimits limits =
-        limits_with_thinking(base.max_tokens, model.max_tokens, *options.reasoning, options.thinking_budgets);
-    max_tokens = clamp_max_tokens(limits.max_tokens, model, context);
-    budget = leave_answer_room(limits.thinking_budget, max_tokens);
-    if (budget == 0) budget = kAnswerRoom;
-  }
+  const TokenLimits limits = token_limits(model, compat, context, options, base);
+  json::value whole = json::object{{"model", model.id},
+                                   {"messages", std::move(wire_messages)},
+                                   {"max_tokens", json::number(limits.max_tokens)},
+                                   {"stream", true}};
+  json::object& body = whole.get_object();
 
-  json::object body{{"model", model.id},
-                    {"messages", std::move(wire_messages)},
-                    {"max_tokens", json::number(max_tokens)},
-                    {"stream", true}};
-
-  json::array system;
-  if (oauth) system.push_back(text_block(kOAuthIdentity));
-  if (context.system_prompt && !is_blank(*context.system_prompt)) system.push_back(text_block(*context.system_prompt));
+  json::array system = system_blocks(context, oauth);
   for (json::value& block : system) {
     if (marker) block.as_object().emplace("cache_control", *marker);
   }
   if (!system.empty()) body.emplace("system", std::move(system));
+  if (base.temperature && compat.temperature && !anthropic_thinks(model, options) && !compat.mid_conversation_effort)
+    body.emplace("temperature", json::number(*base.temperature));
+  auto definitions = tool_definitions(tools, compat, marker);
+  if (!definitions) return std::unexpected(std::move(definitions.error()));
+  if (!definitions->empty()) body.emplace("tools", *std::move(definitions));
+  add_thinking(body, model, compat, options, limits.thinking_budget);
+  add_choices(body, compat, options);
 
-  if (options.temperature && !thinking && compat.temperature && !compat.mid_conversation_effort)
-    body.emplace("temperature", json::number(*options.temperature));
-
-  if (!tools.empty()) {
-    json::array definitions;
-    std::size_t last_immediate = 0;
-    for (std::size_t i = 0; i < tools.size(); ++i) {
-      auto tool = encode_tool(tools[i], compat);
-      if (!tool) return std::unexpected(std::move(tool.error()));
-      definitions.push_back(*std::move(tool));
-      if (!tools[i].deferred) last_immediate = i;
-    }
-    if (marker && compat.cache_control_on_tools)
-      definitions[last_immediate].as_object().emplace("cache_control", *marker);
-    body.emplace("tools", std::move(definitions));
-  }
-
-  // AI-103
-  if (compat.mid_conversation_effort) {
-    body.emplace("thinking", json::object{{"type", "adaptive"},
-                                          {"display", "summarized"},
-                                          {"block_binding", json::object{{"prefix_mismatch_behavior", "drop_block"}}}});
-    body.emplace("output_config", json::object{{"effort", "high"}});
-  } else if (thinking && compat.adaptive_thinking) {
-    body.emplace("thinking", json::object{{"type", "adaptive"}, {"display", "summarized"}});
-    body.emplace("output_config", json::object{{"effort", effort_word(model, *options.reasoning)}});
-  } else if (thinking) {
-    body.emplace("thinking",
-                 json::object{{"type", "enabled"}, {"budget_tokens", json::number(budget)}, {"display", "summarized"}});
-  } else if (model.reasoning) {
-    const auto off = model.thinking_level_map.find(ThinkingLevel::kOff);
-    const bool can_be_off = off == model.thinking_level_map.end() || off->second;
-    if (can_be_off) body.emplace("thinking", json::object{{"type", "disabled"}});
-  }
-
-  if (const auto user = json::find_string(options.metadata, "user_id"))
-    body.emplace("metadata", json::object{{"user_id", *user}});
-  if (options.tool_choice) {
-    const json::value& choice = *options.tool_choice;
-    body.emplace("tool_choice", choice.is_string() ? json::value(json::object{{"type", choice}}) : choice);
-  }
-  if (!compat.fallback_models.empty()) {
-    json::array fallbacks;
-    for (const std::string& id : compat.fallback_models)
-      fallbacks.push_back(json::object{{"model", id}});
-    body.emplace("fallbacks", std::move(fallbacks));
-  }
-  json::value whole = std::move(body);
   remove_lone_surrogates(whole);
-  return std::move(whole.get_object());
-}
-
-void remove_lone_surrogates(json::value& v) {
-  if (json::string* text = v.if_string()) {
-    if (utf8::has_lone_surrogates(json::view(*text))) *text = utf8::remove_lone_surrogates(json::view(*text));
-  } else if (json::array* items = v.if_array()) {
-    for (json::value& item : *items)
-      remove_lone_surrogates(item);
-  } else if (json::object* members = v.if_object()) {
-    bool bad_key = false;
-    for (auto& member : *members) {
-      bad_key = bad_key || utf8::has_lone_surrogates(member.key());
-      remove_lone_surrogates(member.value());
-    }
-    if (!bad_key) return;
-    json::object clean;
-    for (auto& member : *members)
-      clean.insert_or_assign(utf8::remove_lone_surrogates(member.key()), std::move(member.value()));
-    *members = std::move(clean);
-  }
-}
-
-std::string anthropic_error_text(int status, std::string_view body) {
-  constexpr std::size_t kLongest = 4000;  // a gateway's error page is no message
-  const std::string_view trimmed = utf8::trim(body);
-  if (trimmed.empty()) return fmt::format("{} status code (no body)", status);
-  if (const auto parsed = json::parse(trimmed); parsed && parsed->is_structured())
-    return fmt::format("{} {}", status, json::to_text(*parsed));
-  const std::string_view shown = utf8::prefix_utf16(trimmed, kLongest);
-  if (shown.size() == trimmed.size()) return fmt::format("{} {}", status, trimmed);
-  return fmt::format("{} {}... [truncated {} chars]", status, shown,
-                     utf8::utf16_length(trimmed) - utf8::utf16_length(shown));
+  return std::move(body);
 }
 
 }  // namespace tau::ai
