@@ -50,10 +50,12 @@ std::expected<ProviderCall, std::string> prepare(const Model& model, const Conte
 
 }  // namespace
 
-// Not a coroutine: the request is made at once, and what cannot be sent becomes an error event.
+// Not a coroutine: the request is made at once, and what cannot be sent becomes an error event. The parameters are
+// those of every ApiFunction. NOLINTBEGIN(performance-unnecessary-value-param)
 asio::awaitable<AssistantMessage> stream_anthropic_messages(http::Client& client, Model model, Context context,
                                                             StreamOptions options, EventSink sink,
                                                             std::stop_token stop) {
+  // NOLINTEND(performance-unnecessary-value-param)
   std::string failed;
   try {
     auto call = prepare(model, context, options);

@@ -489,7 +489,7 @@ void AnthropicMessagesDecoder::read_usage(const json::object& usage) {  // AI-11
   take(total.cache_read, "cache_read_input_tokens");
   take(total.cache_write, "cache_creation_input_tokens");
   if (const json::object* details = json::find_object(usage, "output_tokens_details")) {
-    if (const auto thinking = json::find_number(*details, "thinking_tokens")) total.reasoning = *thinking;
+    if (const auto thinking = json::find_number(*details, "thinking_tokens")) total.reasoning = thinking;
   }
   total.total_tokens = total.input + total.output + total.cache_read + total.cache_write;
   price(total, priced_as_);
