@@ -11,10 +11,10 @@ namespace tau::coding {
 
 namespace {
 
-Truncation measure(std::string_view text, TruncationLimits limits) {
+Truncation measure(TruncationLimits limits, std::size_t total_lines, std::size_t total_bytes) {
   Truncation t;
-  t.total_lines = count_lines(text);
-  t.total_bytes = text.size();
+  t.total_lines = total_lines;
+  t.total_bytes = total_bytes;
   t.limits = limits;
   t.truncated = t.total_lines > limits.max_lines || t.total_bytes > limits.max_bytes;
   return t;
@@ -57,7 +57,12 @@ std::size_t count_lines(std::string_view text) {
 }
 
 Truncation truncate_head(std::string_view text, TruncationLimits limits) {
-  Truncation t = measure(text, limits);
+  return truncate_head(text, limits, count_lines(text), text.size());
+}
+
+Truncation truncate_head(std::string_view text, TruncationLimits limits, std::size_t total_lines,
+                         std::size_t total_bytes) {
+  Truncation t = measure(limits, total_lines, total_bytes);
   if (!t.truncated) {
     keep(t, text, t.total_lines);
     return t;
@@ -82,7 +87,7 @@ Truncation truncate_head(std::string_view text, TruncationLimits limits) {
 }
 
 Truncation truncate_tail(std::string_view text, TruncationLimits limits) {
-  Truncation t = measure(text, limits);
+  Truncation t = measure(limits, count_lines(text), text.size());
   if (!t.truncated) {
     keep(t, text, t.total_lines);
     return t;

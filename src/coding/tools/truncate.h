@@ -32,6 +32,9 @@ json::object to_json(const Truncation& t);
 
 /// The first lines that fit. Text within both limits is returned unchanged.
 Truncation truncate_head(std::string_view text, TruncationLimits limits = {});
+/// The same when only the beginning of the text is at hand: more than `limits.max_bytes` of it, and the totals.
+Truncation truncate_head(std::string_view beginning, TruncationLimits limits, std::size_t total_lines,
+                         std::size_t total_bytes);
 /// The last lines that fit; of a last line that alone is too long its end, from a character border on.
 Truncation truncate_tail(std::string_view text, TruncationLimits limits = {});
 
