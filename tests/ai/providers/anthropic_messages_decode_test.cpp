@@ -334,6 +334,16 @@ TEST(AnthropicMessagesDecoder, IgnoresUnknownEventsBlocksAndDeltas) {
   EXPECT_EQ(text_of(decoded.message), "here");
 }
 
+TEST(AnthropicMessagesDecoder, TakesAnIndexThatIsUsedAgainForANewBlock) {
+  const Decoded decoded =
+      decode(start_frame() + block_start(0, R"({"type":"text","text":"first"})") +
+             block_start(0, R"({"type":"text","text":"second"})") +
+             block_delta(0, R"({"type":"text_delta","text":"!"})") + block_start(0, R"({"type":"mystery"})") +
+             block_delta(0, R"({"type":"text_delta","text":"of the mystery"})") + end_frames());
+  EXPECT_EQ(decoded.message.stop_reason, StopReason::kStop);
+  EXPECT_EQ(text_of(decoded.message), "firstsecond!");
+}
+
 // AI-117
 TEST(AnthropicMessagesDecoder, FailsWhenTheModelIsChangedInTheMiddle) {
   const Decoded decoded = decode(start_frame() + block_start(0, R"({"type":"text","text":"half"})") + block_stop(0) +

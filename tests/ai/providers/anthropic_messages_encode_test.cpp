@@ -317,6 +317,36 @@ TEST(AnthropicMessagesEncoder, DefersToolsUntilAResultNamesThem) {
   EXPECT_THAT(messages, HasSubstr(R"~("tool_use_id":"2","content":"(no tool output)")~"));
 }
 
+// AI-110: as pi 0.85.0 sends it.
+TEST(AnthropicMessagesEncoder, MovesTheContentOfARevealingResultBehindAllResults) {
+  const std::string image = R"({"type":"image","data":"QUJD","mimeType":"image/png"})";
+  Context context;
+  context.messages = {user("one"),
+                      assistant(R"([{"type":"toolCall","id":"a","name":"read","arguments":{}},)"
+                                R"({"type":"toolCall","id":"b","name":"read","arguments":{}},)"
+                                R"({"type":"toolCall","id":"c","name":"read","arguments":{}}])",
+                                "toolUse"),
+                      result("a", R"([{"type":"text","text":"x"},)" + image + R"(,{"type":"text","text":"y"}])",
+                             R"(,"addedToolNames":["bash"])"),
+                      result("b", "[" + image + "]", R"(,"addedToolNames":["edit"],"isError":true)"),
+                      result("c", R"([{"type":"text","text":"p"},{"type":"text","text":"q"}])",
+                             R"(,"addedToolNames":["write","bash"])")};
+  context.tools = {tool("read"), tool("bash"), tool("edit"), tool("write")};
+  const std::string sent_image =
+      R"({"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}})";
+  EXPECT_THAT(
+      messages_of(context, model_of("anthropic", "claude-opus-4-6")),
+      HasSubstr(R"([{"type":"tool_result","tool_use_id":"a","content":[{"type":"tool_reference","tool_name":"bash"}],)"
+                R"("is_error":false},)"
+                R"({"type":"tool_result","tool_use_id":"b","content":[{"type":"tool_reference","tool_name":"edit"}],)"
+                R"("is_error":true},)"
+                R"({"type":"tool_result","tool_use_id":"c","content":[{"type":"tool_reference","tool_name":"write"}],)"
+                R"("is_error":false},)"
+                R"({"type":"text","text":"x"},)" +
+                sent_image + R"~(,{"type":"text","text":"y"},{"type":"text","text":"(see attached image)"},)~" +
+                sent_image + R"(,{"type":"text","text":"p\nq"}])"));
+}
+
 // AI-79
 TEST(AnthropicMessagesEncoder, DefersNothingWhenNoToolWouldBeLeft) {
   Context context = deferring_context();
