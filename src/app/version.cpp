@@ -2,6 +2,8 @@
 
 namespace tau::app {
 
-std::string_view version() { return TAU_VERSION; }
+std::string_view version() {
+  return TAU_VERSION;
+}
 
 }  // namespace tau::app

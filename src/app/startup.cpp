@@ -1,0 +1,341 @@
+#include "app/startup.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ai/providers/api_registry.h"
+#include "ai/providers/scripted.h"
+#include "base/files.h"
+#include "coding/config/paths.h"
+#include "coding/config/start_model.h"
+#include "coding/resources/context_files.h"
+#include "coding/resources/skills.h"
+#include "coding/resources/system_prompt.h"
+#include "coding/resources/trust.h"
+#include "coding/session/session_store.h"
+#include "coding/tools/tool_environment.h"
+#include "coding/tour.h"
+
+namespace tau::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using coding::Session;
+using coding::Settings;
+
+/// Where session files of this folder are kept; `flat` when it was chosen by the user, who may keep sessions of several
+/// projects there (SES-5, SES-98).
+struct SessionPlace {
+  fs::path folder;
+  fs::path root;
+  bool flat = false;
+};
+
+SessionPlace session_place(const Arguments& arguments, const Settings& settings, const fs::path& cwd) {
+  std::optional<std::string> chosen = arguments.session_dir;
+  if (!chosen) {
+    const char* variable = std::getenv("PI_CODING_AGENT_SESSION_DIR");
+    if (variable != nullptr && *variable != '\0') chosen = variable;
+  }
+  if (!chosen) chosen = settings.session_folder();
+  if (chosen) {
+    const fs::path folder = resolve_path(*chosen, cwd);
+    return {folder, folder, true};
+  }
+  const fs::path root = coding::agent_folder() / "sessions";
+  return {root / coding::session_folder_name(cwd.string()), root, false};
+}
+
+bool is_path(const std::string& text) {
+  return text.find('/') != std::string::npos || text.find('\\') != std::string::npos || text.ends_with(".jsonl");
+}
+
+std::expected<std::shared_ptr<Session>, Error> open_named(const std::string& name, const SessionPlace& place,
+                                                          const fs::path& cwd) {
+  if (is_path(name)) return Session::open(resolve_path(name, cwd), cwd);
+  const auto found = coding::find_session(name, place.folder, place.root);
+  if (!found) return std::unexpected(error(fmt::format("No session found matching '{}'", name)));
+  if (found->elsewhere) {
+    return std::unexpected(
+        error(fmt::format("The session '{}' belongs to another folder: {}. Start tau there, or name the file.", name,
+                          found->file.string())));
+  }
+  return Session::open(found->file, cwd);
+}
+
+std::expected<std::shared_ptr<Session>, Error> select_session(const Arguments& arguments, const SessionPlace& place,
+                                                              const fs::path& cwd) {
+  if (arguments.session_id) {
+    if (const auto wrong = coding::session_id_error(*arguments.session_id)) return std::unexpected(error(*wrong));
+  }
+  if (arguments.no_session) return Session::in_memory(cwd, arguments.session_id.value_or(""));
+  if (arguments.session) return open_named(*arguments.session, place, cwd);
+  if (arguments.continue_session) {
+    const auto recent = coding::most_recent_session(place.folder, place.flat ? std::optional(cwd) : std::nullopt);
+    if (recent) return Session::open(*recent, cwd);
+  }
+  if (arguments.session_id) {
+    const auto found = coding::find_session(*arguments.session_id, place.folder, place.folder);
+    if (found && !found->elsewhere) {
+      auto session = Session::open(found->file, cwd);
+      if (!session || (*session)->id() == *arguments.session_id) return session;
+    }
+  }
+  return Session::create(place.folder, cwd, arguments.session_id.value_or(""));
+}
+
+/// Options of the grammar whose modes and resources do not exist yet: refused, never ignored.
+std::optional<std::string> not_yet(const Arguments& a) {
+  const std::pair<bool, std::string_view> options[] = {
+      {a.mode == OutputMode::kRpc, "--mode rpc"},
+      {a.resume, "--resume"},
+      {a.fork.has_value(), "--fork"},
+      {a.export_file.has_value(), "--export"},
+      {a.tui_mode.has_value(), "--tui-mode"},
+      {!a.extensions.empty(), "--extension"},
+      {!a.skills.empty(), "--skill"},
+      {!a.prompt_templates.empty(), "--prompt-template"},
+      {!a.themes.empty() || a.use_theme, "--theme"},
+  };
+  for (const auto& [given, name] : options) {
+    if (given) return fmt::format("{} is not available in this version of tau", name);
+  }
+  return std::nullopt;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// The active tools, in their order (CA-2).
+std::vector<coding::BuiltinTool> select_tools(const Arguments& arguments, const Settings& settings,
+                                              std::vector<coding::BuiltinTool> all) {
+  const std::optional<std::vector<std::string>> only = arguments.tools ? arguments.tools : settings.default_tools();
+  std::erase_if(all, [&](const coding::BuiltinTool& tool) {
+    const std::string& name = tool.tool.declaration.name;
+    if (arguments.no_tools || arguments.no_builtin_tools || contains(arguments.exclude_tools, name)) return true;
+    return only && !contains(*only, name);
+  });
+  return all;
+}
+
+struct Prompt {
+  std::string text;
+  std::vector<std::string> warnings;
+};
+
+std::expected<Prompt, Error> system_prompt(const Arguments& arguments, const fs::path& cwd, bool trusted,
+                                           const std::vector<coding::BuiltinTool>& tools) {
+  Prompt prompt;
+  coding::SystemPromptParts parts;
+  parts.cwd = cwd;
+  for (const coding::BuiltinTool& tool : tools) {
+    parts.tools.push_back({tool.tool.declaration.name, tool.snippet, tool.guidelines});
+  }
+  const coding::PromptFiles files = coding::find_prompt_files(coding::agent_folder(), cwd, trusted);
+  prompt.warnings = files.warnings;
+  if (arguments.system_prompt) {
+    auto text = coding::prompt_argument(*arguments.system_prompt, cwd);
+    if (!text) return std::unexpected(std::move(text.error()));
+    parts.custom = *std::move(text);
+  } else {
+    parts.custom = files.system;
+  }
+  if (arguments.append_system_prompt.empty()) {
+    if (files.append) parts.append.push_back(*files.append);
+  }
+  for (const std::string& argument : arguments.append_system_prompt) {
+    auto text = coding::prompt_argument(argument, cwd);
+    if (!text) return std::unexpected(std::move(text.error()));
+    parts.append.push_back(*std::move(text));
+  }
+  if (!arguments.no_context_files) {
+    coding::ContextFiles context = coding::load_context_files(coding::agent_folder(), cwd);
+    parts.context_files = std::move(context.files);
+    prompt.warnings.insert(prompt.warnings.end(), context.warnings.begin(), context.warnings.end());
+  }
+  prompt.text = coding::build_system_prompt(parts);
+  return prompt;
+}
+
+/// What commands see of the session (CA-62).
+std::map<std::string, std::optional<std::string>> command_environment(const Runtime& runtime) {
+  const char* path = std::getenv("PATH");
+  const std::string bin = (coding::agent_folder() / "bin").string();
+  std::string search = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  if ((":" + search + ":").find(":" + bin + ":") == std::string::npos) search = bin + ":" + search;
+  const ai::Model& model = runtime.agent->model();
+  std::map<std::string, std::optional<std::string>> out{
+      {"PATH", search},
+      {"AI_AGENT", "pi"},
+      {"PI_CODING_AGENT", "true"},
+      {"PI_SESSION_ID", runtime.session->id()},
+      {"PI_SESSION_FILE", std::nullopt},
+      {"PI_PROVIDER", model.provider},
+      {"PI_MODEL", model.id},
+      {"PI_REASONING_LEVEL", std::string(ai::to_string(runtime.agent->thinking_level()))}};
+  if (const auto file = runtime.session->file()) out["PI_SESSION_FILE"] = file->string();
+  return out;
+}
+
+ai::StreamOptions request_options(const Settings& settings) {
+  ai::StreamOptions options;
+  options.idle_timeout = settings.http_idle_timeout();
+  options.header_timeout = settings.request_timeout();
+  const Settings::RequestRetry retry = settings.request_retry();
+  options.max_retries = retry.max_retries.value_or(0);
+  options.max_retry_delay = retry.max_delay;
+  options.transport = settings.transport();
+  options.thinking_budgets = settings.thinking_budgets();
+  if (const auto proxy = settings.http_proxy()) {  // fills what the environment leaves open (CA-156)
+    for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY"}) {
+      if (std::getenv(name) == nullptr) options.env.emplace(name, *proxy);
+    }
+  }
+  return options;
+}
+
+/// The provider of every model: HTTP for all wire APIs, and the one that plays scripts.
+ai::StreamFunction stream_function(ai::http::Client& http) {
+  const ai::StreamFunction scripted = ai::make_scripted_provider({{"tour", std::string(coding::kTourScript)}});
+  const ai::StreamFunction network = ai::make_stream_function(http);
+  return [scripted, network](ai::Model model, ai::Context context, ai::StreamOptions options, ai::EventSink sink,
+                             std::stop_token stop) {
+    const ai::StreamFunction& stream = model.api == ai::kScriptedApi ? scripted : network;
+    return stream(std::move(model), std::move(context), std::move(options), std::move(sink), std::move(stop));
+  };
+}
+
+std::expected<coding::StartChoice, Error> choose_model(const Arguments& arguments, Runtime& runtime,
+                                                       bool fall_back_to_tour) {
+  coding::StartRequest request;
+  request.provider = arguments.provider;
+  request.model = arguments.model;
+  request.scope = arguments.models;
+  if (arguments.thinking) request.thinking_level = ai::thinking_level_from(*arguments.thinking);
+  const coding::SessionContext context = runtime.session->context();
+  if (context.model && !context.messages.empty()) {
+    request.stored = {context.model->provider, context.model->id,
+                      context.has_thinking_level ? ai::thinking_level_from(context.thinking_level) : std::nullopt};
+  }
+  coding::StartChoice choice = coding::choose_start_model(*runtime.registry, *runtime.settings, request);
+  if (choice.error) return std::unexpected(error(*choice.error));
+  if (!choice.model) {
+    // A broken models.json explains itself better than the lack of a model.
+    const std::vector<std::string> problems = runtime.registry->problems();
+    if (!problems.empty()) return std::unexpected(error(problems.front()));
+    if (!fall_back_to_tour) return std::unexpected(error(coding::no_models_help(*runtime.registry)));
+    choice.model = ai::scripted_model("tour");
+    choice.warnings.emplace_back(
+        "No model is set up, so this is the built-in tour: a script, with real tools. For a real model set a key, for "
+        "example ANTHROPIC_API_KEY, or describe a server in models.json.");
+  }
+  return choice;
+}
+
+}  // namespace
+
+std::expected<fs::path, Error> current_folder() {
+  std::error_code failed;
+  fs::path cwd = fs::current_path(failed);
+  if (failed) {
+    return std::unexpected(
+        error("The folder that tau was started in no longer exists. Change to another folder first."));
+  }
+  return cwd;
+}
+
+std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments, boost::asio::any_io_executor executor,
+                                                     bool fall_back_to_tour) {
+  if (const auto missing = not_yet(arguments)) return std::unexpected(error(*missing));
+  auto launched_in = current_folder();
+  if (!launched_in) return std::unexpected(std::move(launched_in.error()));
+  auto runtime = std::make_unique<Runtime>();
+  const fs::path agent_folder = coding::agent_folder();
+
+  // The user's settings decide where sessions are; the project's take part once the session's folder is trusted.
+  const Settings user_settings = Settings::load(agent_folder, *launched_in, false);
+  const SessionPlace place = session_place(arguments, user_settings, *launched_in);
+  auto session = select_session(arguments, place, *launched_in);
+  if (!session) return std::unexpected(std::move(session.error()));
+  runtime->session = *std::move(session);
+  for (const std::string& warning : runtime->session->warnings()) {
+    runtime->warnings.push_back(fmt::format("{}: {}", runtime->session->file()->string(), warning));
+  }
+  runtime->cwd = runtime->session->cwd();
+  if (runtime->cwd.empty() || arguments.continue_session) runtime->cwd = *launched_in;
+  std::error_code ignored;
+  if (!fs::is_directory(runtime->cwd, ignored)) {
+    return std::unexpected(error(
+        fmt::format("The session's folder {} no longer exists. Session file: {}. Started in: {}", runtime->cwd.string(),
+                    runtime->session->file().value_or("").string(), launched_in->string())));
+  }
+
+  const coding::TrustDecision trust =
+      coding::decide_trust({agent_folder, runtime->cwd, coding::home_folder(), arguments.approve, std::nullopt,
+                            user_settings.default_project_trust()});
+  if (trust.problem) runtime->warnings.push_back(*trust.problem);
+  const bool trusted = trust.trusted.value_or(false);
+  if (!trusted) {
+    std::string note = coding::untrusted_note(trust);
+    if (!note.empty()) runtime->warnings.push_back(std::move(note));
+  }
+  runtime->settings = std::make_unique<Settings>(Settings::load(agent_folder, runtime->cwd, trusted));
+  for (std::string& warning : runtime->settings->take_warnings())
+    runtime->warnings.push_back(std::move(warning));
+
+  runtime->registry = std::make_unique<coding::ModelRegistry>(coding::RegistryOptions{.agent_folder = agent_folder});
+  auto choice = choose_model(arguments, *runtime, fall_back_to_tour);
+  if (!choice) return std::unexpected(std::move(choice.error()));
+  for (std::string& warning : choice->warnings)
+    runtime->warnings.push_back(std::move(warning));
+  for (std::string& problem : runtime->registry->problems())
+    runtime->warnings.push_back(std::move(problem));
+  if (arguments.api_key) runtime->registry->set_runtime_key(choice->model->provider, *arguments.api_key);
+  if (arguments.name) {
+    const auto named = runtime->session->append_session_info(*arguments.name);
+    if (!named) runtime->warnings.push_back(named.error().message);
+  }
+
+  Runtime* raw = runtime.get();
+  coding::ToolEnvironment environment;
+  environment.cwd = runtime->cwd;
+  environment.shell_path = runtime->settings->shell_path();
+  environment.command_prefix = runtime->settings->shell_command_prefix();
+  environment.environment = [raw] { return command_environment(*raw); };
+  environment.model_takes_images = [raw] { return raw->agent->model().image_input; };
+  environment.mutations = std::make_shared<coding::MutationQueue>();
+  const std::vector<coding::BuiltinTool> tools =
+      select_tools(arguments, *runtime->settings, coding::builtin_tools(environment));
+  auto prompt = system_prompt(arguments, runtime->cwd, trusted, tools);
+  if (!prompt) return std::unexpected(std::move(prompt.error()));
+  runtime->warnings.insert(runtime->warnings.end(), prompt->warnings.begin(), prompt->warnings.end());
+
+  runtime->http = ai::http::make_client(executor);
+  coding::AgentSessionOptions options;
+  options.session = runtime->session;
+  options.stream = stream_function(*runtime->http);
+  options.request_options = request_options(*runtime->settings);
+  options.credentials = [raw](ai::Model model) { return raw->registry->request_auth(std::move(model)); };
+  options.model = *choice->model;
+  options.thinking_level = choice->thinking_level;
+  for (const coding::BuiltinTool& tool : tools)
+    options.tools.push_back(tool.tool);
+  options.system_prompt = std::move(prompt->text);
+  const Settings::Retry retry = runtime->settings->retry();
+  options.retry = {retry.enabled, retry.max_retries, retry.base_delay};
+  options.steering_mode = runtime->settings->steering_mode();
+  options.follow_up_mode = runtime->settings->follow_up_mode();
+  options.block_images = [raw] { return raw->settings->block_images(); };
+  runtime->agent = std::make_unique<coding::AgentSession>(executor, std::move(options));
+  return runtime;
+}
+
+}  // namespace tau::app

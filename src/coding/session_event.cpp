@@ -1,0 +1,67 @@
+#include "coding/session_event.h"
+
+namespace tau::coding {
+
+namespace {
+
+/// message_update carries usage and the event instead of the message (MO-100, MO-101).
+std::optional<json::object> update_to_json(const agent::MessageUpdate& update) {
+  json::object event = ai::to_json(update.event);
+  if (const auto* start = std::get_if<ai::BlockStart>(&update.event.what)) {
+    const auto* call = std::get_if<ai::ToolCall>(&update.message.content.at(start->index));
+    if (call != nullptr) {
+      event.emplace("id", call->id);
+      event.emplace("toolName", call->name);
+    }
+  }
+  return json::object{{"type", "message_update"},
+                      {"usage", ai::to_json(update.message.usage)},
+                      {"assistantMessageEvent", std::move(event)}};
+}
+
+struct ToJson {
+  using Result = std::optional<json::object>;
+
+  Result operator()(const AgentActivity& a) const {
+    if (const auto* update = std::get_if<agent::MessageUpdate>(&a.event)) return update_to_json(*update);
+    json::object o = agent::to_json(a.event);
+    if (std::holds_alternative<agent::AgentEnd>(a.event)) o.emplace("willRetry", a.will_retry);
+    return o;
+  }
+  Result operator()(const QueueUpdate& q) const {
+    return json::object{{"type", "queue_update"},
+                        {"steering", json::array(q.steering.begin(), q.steering.end())},
+                        {"followUp", json::array(q.follow_up.begin(), q.follow_up.end())}};
+  }
+  Result operator()(const AutoRetryStart& r) const {
+    return json::object{{"type", "auto_retry_start"},
+                        {"attempt", r.attempt},
+                        {"maxAttempts", r.max_attempts},
+                        {"delayMs", r.delay_ms},
+                        {"errorMessage", r.error_message}};
+  }
+  Result operator()(const AutoRetryEnd& r) const {
+    json::object o{{"type", "auto_retry_end"}, {"success", r.success}, {"attempt", r.attempt}};
+    if (r.final_error) o.emplace("finalError", *r.final_error);
+    return o;
+  }
+  Result operator()(const AgentSettled&) const { return json::object{{"type", "agent_settled"}}; }
+  Result operator()(const ThinkingLevelChanged& t) const {
+    return json::object{{"type", "thinking_level_changed"}, {"level", ai::to_string(t.level)}};
+  }
+  Result operator()(const SessionInfoChanged& s) const {
+    json::object o{{"type", "session_info_changed"}};
+    if (s.name) o.emplace("name", *s.name);
+    return o;
+  }
+  Result operator()(const PersistenceFailed&) const { return std::nullopt; }
+  Result operator()(const SecondWriterNoticed&) const { return std::nullopt; }
+};
+
+}  // namespace
+
+std::optional<json::object> to_json(const SessionEvent& event) {
+  return std::visit(ToJson{}, event);
+}
+
+}  // namespace tau::coding

@@ -1,0 +1,68 @@
+// What an AgentSession reports: the agent's own events, and those of the product around it (MO-100).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "agent/events.h"
+#include "ai/model.h"
+#include "base/json.h"
+
+namespace tau::coding {
+
+/// An event of the agent. For agent_end `will_retry` says that the run goes on by itself (SE-30).
+struct AgentActivity {
+  const agent::AgentEvent& event;  // valid during the call of the listener
+  bool will_retry = false;
+};
+
+/// The texts that wait to be delivered (CA-215).
+struct QueueUpdate {
+  std::vector<std::string> steering;
+  std::vector<std::string> follow_up;
+};
+
+struct AutoRetryStart {
+  int attempt = 1;
+  int max_attempts = 0;
+  std::int64_t delay_ms = 0;
+  std::string error_message;
+};
+
+struct AutoRetryEnd {
+  bool success = false;
+  int attempt = 0;
+  std::optional<std::string> final_error;
+};
+
+/// Nothing more follows by itself: no retry, no queued message.
+struct AgentSettled {};
+
+struct ThinkingLevelChanged {
+  ai::ThinkingLevel level;
+};
+
+struct SessionInfoChanged {
+  std::optional<std::string> name;
+};
+
+/// A record could not be written. It is kept and written with the next one (FF-26); the user must be told.
+struct PersistenceFailed {
+  std::string message;
+};
+
+/// Another program writes to the same session file (FF-110).
+struct SecondWriterNoticed {
+  std::string message;
+};
+
+using SessionEvent = std::variant<AgentActivity, QueueUpdate, AutoRetryStart, AutoRetryEnd, AgentSettled,
+                                  ThinkingLevelChanged, SessionInfoChanged, PersistenceFailed, SecondWriterNoticed>;
+
+/// The protocol form of MO-100 and MO-101. Nothing for events that have none: starts and ends inside a stream that
+/// show as message events, and the two that are for people only.
+std::optional<json::object> to_json(const SessionEvent& event);
+
+}  // namespace tau::coding
