@@ -7,6 +7,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "agent/default_stream.h"
 #include "agent/tool_batch.h"
 #include "base/clock.h"
 
@@ -25,15 +26,14 @@ std::vector<AgentMessage> Agent::Queue::drain() {
 
 Agent::Agent(asio::any_io_executor executor, AgentOptions options)
     : executor_(std::move(executor)), options_(std::move(options)), idle_(executor_) {
+  if (!options_.loop.stream) options_.loop.stream = default_stream_function();
   state_ = std::move(options_.initial_state);
   steering_.mode = options_.steering_mode;
   follow_ups_.mode = options_.follow_up_mode;
   idle_.expires_at(std::chrono::steady_clock::time_point::max());
 }
 
-Agent::~Agent() {
-  abort();
-}
+Agent::~Agent() = default;
 
 std::function<void()> Agent::subscribe(Listener listener) {
   auto subscription = std::make_shared<Subscription>(Subscription{std::move(listener)});
@@ -135,11 +135,7 @@ asio::awaitable<void> Agent::run_normalized(std::vector<AgentMessage> prompts, b
     AgentContext context{state_.system_prompt, state_.messages, state_.tools};
     LoopConfig config = config_of_run(skip_first_steering);
     AgentEventSink sink = [this, stop](const AgentEvent& event) { return dispatch(event, stop); };
-    if (prompts.empty() && !context.messages.empty() && context.messages.back().assistant() == nullptr) {
-      co_await continue_loop(std::move(context), std::move(config), std::move(sink), stop);
-    } else {
-      co_await run_loop(std::move(prompts), std::move(context), std::move(config), std::move(sink), stop);
-    }
+    co_await run_loop(std::move(prompts), std::move(context), std::move(config), std::move(sink), stop);
   } catch (const std::exception& e) {
     failure = e.what();
   } catch (...) {
@@ -187,6 +183,7 @@ void Agent::finish() {
 void Agent::reduce(const AgentEvent& event) {
   if (const auto* start = std::get_if<MessageStart>(&event)) {
     state_.streaming_role = std::string(start->message.role());
+    state_.streaming = start->message.assistant();
   } else if (const auto* update = std::get_if<MessageUpdate>(&event)) {
     state_.streaming = &update->message;
   } else if (const auto* end = std::get_if<MessageEnd>(&event)) {
@@ -211,18 +208,25 @@ void Agent::reduce(const AgentEvent& event) {
 
 Completion Agent::dispatch(const AgentEvent& event, const std::stop_token& stop) {
   reduce(event);
+  // The partial reply lives as long as the delivery; nothing may point to it afterwards.
+  const auto forget = [](AgentState* state) { state->streaming = nullptr; };
+  std::unique_ptr<AgentState, decltype(forget)> delivery(&state_);
   // By index: a listener may subscribe another one, which is called for this event too.
   for (std::size_t i = 0; i < subscriptions_.size(); ++i) {
     const std::shared_ptr<Subscription> subscription = subscriptions_[i];
     if (!subscription->active) continue;
     Completion wait = subscription->listener(event, stop);
-    if (wait) return dispatch_rest(*std::move(wait), event, i + 1, stop);
+    if (!wait) continue;
+    delivery.release();
+    return dispatch_rest(*std::move(wait), event, i + 1, stop);
   }
   return std::nullopt;
 }
 
 asio::awaitable<void> Agent::dispatch_rest(asio::awaitable<void> wait, const AgentEvent& event, std::size_t next,
                                            std::stop_token stop) {
+  const auto forget = [](AgentState* state) { state->streaming = nullptr; };
+  const std::unique_ptr<AgentState, decltype(forget)> delivery(&state_);
   co_await std::move(wait);
   for (std::size_t i = next; i < subscriptions_.size(); ++i) {
     const std::shared_ptr<Subscription> subscription = subscriptions_[i];
@@ -262,6 +266,12 @@ void Agent::clear_follow_up_queue() {
   follow_ups_.messages.clear();
 }
 
+void Agent::clear_all_queues() {
+  const std::scoped_lock lock(shared_);
+  steering_.messages.clear();
+  follow_ups_.messages.clear();
+}
+
 bool Agent::has_queued_messages() const {
   const std::scoped_lock lock(shared_);
   return !steering_.messages.empty() || !follow_ups_.messages.empty();
@@ -290,8 +300,7 @@ void Agent::reset() {
   state_.streaming_role.reset();
   state_.pending_tool_calls.clear();
   state_.error_message.reset();
-  clear_steering_queue();
-  clear_follow_up_queue();
+  clear_all_queues();
 }
 
 }  // namespace tau::agent

@@ -46,7 +46,8 @@ struct AgentState {
   // Written by the agent only.
   bool is_streaming = false;                        // from the start of a run until the listeners of its end are done
   std::optional<std::string> streaming_role;        // role of the message between its start and its end
-  const ai::AssistantMessage* streaming = nullptr;  // the live partial reply, apart from the transcript (AG-64)
+  const ai::AssistantMessage* streaming = nullptr;  // the live partial reply, never in the transcript (AG-64); set
+                                                    // while listeners handle its start and its updates, null otherwise
   std::vector<std::string> pending_tool_calls;      // ids, in the order of their start
   std::optional<std::string> error_message;         // of the last run that failed; cleared when the next one starts
 };
@@ -65,7 +66,10 @@ class Agent {
   /// other, each awaited (AG-65). One that throws fails the run (AG-74).
   using Listener = std::function<Completion(const AgentEvent& event, std::stop_token stop)>;
 
+  /// `executor` runs one thing at a time: an io_context with one thread, or a strand. Throws std::logic_error when
+  /// there is no stream function, neither in the options nor as default (AG-19).
   Agent(asio::any_io_executor executor, AgentOptions options);
+  /// No run may be active: abort it and wait for idle first.
   ~Agent();
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
@@ -96,6 +100,7 @@ class Agent {
   void set_follow_up_mode(QueueMode mode);
   void clear_steering_queue();
   void clear_follow_up_queue();
+  void clear_all_queues();
   bool has_queued_messages() const;
 
   /// Asks the active run to end; returns at once. Thread-safe, idempotent.

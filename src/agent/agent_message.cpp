@@ -10,21 +10,26 @@ struct AgentMessage::Node {
   struct Application {
     const RolePolicies* policies;
     std::shared_ptr<const void> message;
+    mutable std::once_flag projected;
+    mutable std::vector<ai::MessageRef> projection;
+
+    Application(const RolePolicies* p, std::shared_ptr<const void> m) : policies(p), message(std::move(m)) {}
   };
   std::variant<ai::MessageRef, Application, UnknownMessage> content;
-  mutable std::once_flag projected;
-  mutable std::vector<ai::MessageRef> projection;
 
-  explicit Node(decltype(content) c) : content(std::move(c)) {}
+  template <class... Arguments>
+  explicit Node(Arguments&&... arguments) : content(std::forward<Arguments>(arguments)...) {}
 };
 
-AgentMessage::AgentMessage(ai::MessageRef message) : node_(std::make_shared<const Node>(std::move(message))) {}
+AgentMessage::AgentMessage(ai::MessageRef message)
+    : node_(std::make_shared<const Node>(std::in_place_type<ai::MessageRef>, std::move(message))) {}
 AgentMessage::AgentMessage(ai::UserMessage message) : AgentMessage(ai::make_message(std::move(message))) {}
 AgentMessage::AgentMessage(ai::AssistantMessage message) : AgentMessage(ai::make_message(std::move(message))) {}
 AgentMessage::AgentMessage(ai::ToolResultMessage message) : AgentMessage(ai::make_message(std::move(message))) {}
-AgentMessage::AgentMessage(UnknownMessage message) : node_(std::make_shared<const Node>(std::move(message))) {}
+AgentMessage::AgentMessage(UnknownMessage message)
+    : node_(std::make_shared<const Node>(std::in_place_type<UnknownMessage>, std::move(message))) {}
 AgentMessage::AgentMessage(const RolePolicies* policies, std::shared_ptr<const void> message)
-    : node_(std::make_shared<const Node>(Node::Application{policies, std::move(message)})) {}
+    : node_(std::make_shared<const Node>(std::in_place_type<Node::Application>, policies, std::move(message))) {}
 
 std::string_view AgentMessage::role() const {
   if (const ai::Message* message = standard()) return ai::role_of(*message);
@@ -59,22 +64,21 @@ json::object AgentMessage::to_json() const {
   return o;
 }
 
-const std::vector<ai::MessageRef>& AgentMessage::projection() const {
-  std::call_once(node_->projected, [this] {
-    if (const auto* message = std::get_if<ai::MessageRef>(&node_->content)) {
-      node_->projection.push_back(*message);
-    } else if (const RolePolicies* p = policies()) {
-      node_->projection = p->project(application());
-    }
+std::span<const ai::MessageRef> AgentMessage::projection() const {
+  if (const auto* message = std::get_if<ai::MessageRef>(&node_->content)) return {message, 1};
+  const auto* application = std::get_if<Node::Application>(&node_->content);
+  if (application == nullptr) return {};
+  std::call_once(application->projected, [application] {
+    application->projection = application->policies->project(application->message.get());
   });
-  return node_->projection;
+  return application->projection;
 }
 
 int stored_version(const json::object& o) {
   return static_cast<int>(json::find_integer(o, "roleVersion").value_or(1));
 }
 
-std::vector<ai::MessageRef> standard_messages(const std::vector<AgentMessage>& messages) {
+std::vector<ai::MessageRef> standard_messages(std::span<const AgentMessage> messages) {
   std::vector<ai::MessageRef> out;
   out.reserve(messages.size());
   for (const AgentMessage& message : messages) {

@@ -21,6 +21,7 @@
 #include <concepts>
 #include <expected>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -103,8 +104,9 @@ class AgentMessage {
   json::object to_json() const;
 
   /// What the model sees of it: the message itself, what its role's `project` says, or nothing for an unknown role.
-  /// Made once. Thread-safe.
-  const std::vector<ai::MessageRef>& projection() const;
+  /// Made once, at the first call; thread-safe. Lives as long as the node: later calls, also on copies of this handle,
+  /// see the same messages, so that what is derived from those can be remembered too.
+  std::span<const ai::MessageRef> projection() const;
 
   /// The same node, not merely an equal message.
   friend bool operator==(const AgentMessage& a, const AgentMessage& b) { return a.node_ == b.node_; }
@@ -130,6 +132,6 @@ int stored_version(const json::object& o);
 
 /// The two-stage conversion's default second stage: the three standard roles, in order; everything else is invisible
 /// (PR-11).
-std::vector<ai::MessageRef> standard_messages(const std::vector<AgentMessage>& messages);
+std::vector<ai::MessageRef> standard_messages(std::span<const AgentMessage> messages);
 
 }  // namespace tau::agent

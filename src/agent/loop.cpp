@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "agent/default_stream.h"
 #include "agent/tool_batch.h"
 #include "base/clock.h"
 
@@ -165,12 +166,14 @@ class Run {
 
   /// One model call: returns the settled reply, which is in the transcript then.
   asio::awaitable<AgentMessage> ask_model() {
-    if (stop_.stop_requested()) {
+    // The first call of a run is made even so: the provider answers that it was aborted, and hooks see one call a turn.
+    if (turn_ && stop_.stop_requested()) {
       AgentMessage aborted(aborted_reply(config_.model));
       AgentMessage reply = co_await deliver_message(config_, sink_, std::move(aborted));
       add(reply);
       co_return reply;
     }
+    if (!config_.stream) config_.stream = default_stream_function();
     ai::Context context = co_await model_context();
     ai::StreamOptions options = config_.options;
     if (config_.get_api_key) {

@@ -72,7 +72,7 @@ struct NextTurn {
 /// throws ends the run; the exception leaves run_loop and no further event is emitted (AG-9, AG-50).
 struct LoopConfig {
   ai::Model model;
-  ai::StreamFunction stream;
+  ai::StreamFunction stream;  // empty: default_stream_function()
   ai::StreamOptions options;  // reasoning, session id, timeouts, …: given to every model call
   ToolExecutionMode tool_execution = ToolExecutionMode::kParallel;
 

@@ -41,7 +41,7 @@ class ToolFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Reports progress; must be called on the agent's executor. Calls after the tool has settled are ignored (AG-43).
+/// Reports progress. May be called from any thread; calls after the tool has settled are ignored (AG-43).
 using ToolUpdate = std::function<void(ToolResult partial)>;
 
 struct AgentTool {
@@ -60,7 +60,7 @@ struct AgentTool {
 
   /// How long after an abort the tool may take to clean up. A tool that takes longer is given up: its call gets an
   /// error result that says so, and what it returns later is dropped.
-  std::chrono::milliseconds stop_grace{200};
+  std::chrono::milliseconds stop_grace{150};
 };
 
 }  // namespace tau::agent

@@ -7,6 +7,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -85,7 +86,11 @@ asio::awaitable<void> run_tool(std::shared_ptr<Running> running, std::size_t ind
   std::exception_ptr thrown;
   Outcome outcome;
   try {
-    ToolUpdate update = [running, index](ToolResult partial) { running->push(index, std::move(partial)); };
+    ToolUpdate update = [running, index](ToolResult partial) {
+      asio::dispatch(running->executor, [running, index, partial = std::move(partial)]() mutable {
+        running->push(index, std::move(partial));
+      });
+    };
     outcome.result = co_await tool.execute(std::move(id), std::move(arguments), std::move(stop), std::move(update));
   } catch (...) {
     thrown = std::current_exception();
@@ -169,9 +174,10 @@ class Batch {
       co_await deliver_result(i);
       if (stop_.stop_requested()) break;
     }
-    co_await refuse_the_rest();
-    for (std::size_t i = results_.size(); i < calls_.size(); ++i)
-      co_await deliver_result(i);
+    while (begun_ < calls_.size()) {
+      co_await refuse_next();
+      co_await deliver_result(begun_ - 1);
+    }
   }
 
   asio::awaitable<void> run_in_parallel() {
@@ -190,19 +196,18 @@ class Batch {
       }
     }
     co_await pump();
-    co_await refuse_the_rest();
+    while (begun_ < calls_.size())
+      co_await refuse_next();
     for (std::size_t i = 0; i < calls_.size(); ++i)
       co_await deliver_result(i);
   }
 
-  /// Calls that an abort kept from beginning: each has its events and its result all the same (FF-17).
-  asio::awaitable<void> refuse_the_rest() {
-    while (begun_ < calls_.size()) {
-      const std::size_t i = begun_++;
-      co_await announce(i);
-      calls_[i].outcome = failed(std::string(kAborted));
-      co_await end(i);
-    }
+  /// A call that an abort kept from beginning has its events and its result all the same (FF-17).
+  asio::awaitable<void> refuse_next() {
+    const std::size_t i = begun_++;
+    co_await announce(i);
+    calls_[i].outcome = failed(std::string(kAborted));
+    co_await end(i);
   }
 
   asio::awaitable<void> announce(std::size_t i) {
@@ -320,11 +325,22 @@ class Batch {
     return next;
   }
 
-  asio::awaitable<void> give_up_overdue() {
+  /// Takes the calls whose tool did not stop in time out of the running ones and returns them. Their coroutines go on,
+  /// on state of their own; what they report is dropped.
+  std::vector<std::size_t> drop_overdue() {
+    std::vector<std::size_t> overdue;
     for (std::size_t i = 0; i < calls_.size(); ++i) {
       if (!calls_[i].started || running_->ended[i] || deadline_of(i) > Clock::now()) continue;
       running_->ended[i] = true;
       --unfinished_;
+      overdue.push_back(i);
+    }
+    return overdue;
+  }
+
+  asio::awaitable<void> give_up_overdue() {
+    const std::vector<std::size_t> overdue = drop_overdue();
+    for (const std::size_t i : overdue) {
       calls_[i].outcome = failed(
           fmt::format("The tool {} did not stop within {} ms after the abort. It was given up; its result is unknown.",
                       calls_[i].call->name, calls_[i].tool->stop_grace.count()));
@@ -374,11 +390,7 @@ class Batch {
     while (unfinished_ > 0) {
       co_await wait_for_item();
       if (running_->items.empty()) {
-        for (std::size_t i = 0; i < calls_.size(); ++i) {
-          if (!calls_[i].started || running_->ended[i] || deadline_of(i) > Clock::now()) continue;
-          running_->ended[i] = true;
-          --unfinished_;
-        }
+        drop_overdue();
         continue;
       }
       if (std::holds_alternative<Outcome>(running_->items.front().what)) --unfinished_;
