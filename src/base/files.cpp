@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -119,7 +120,8 @@ fs::path expand_home(std::string_view path) {
   if (path != "~" && !path.starts_with("~/")) return path;
   const char* home = std::getenv("HOME");
   if (home == nullptr || *home == '\0') return path;
-  return path.size() <= 2 ? fs::path(home) : fs::path(home) / path.substr(2);
+  path.remove_prefix(std::min(path.find_first_not_of('/', 1), path.size()));  // "~//x" is below the home folder too
+  return path.empty() ? fs::path(home) : fs::path(home) / path;
 }
 
 fs::path resolve_path(std::string_view path, const fs::path& base) {

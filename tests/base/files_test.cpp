@@ -62,7 +62,15 @@ TEST(Files, PathsResolveAgainstABaseWithoutTouchingLinks) {
   setenv("HOME", "/home/tess", 1);
   EXPECT_EQ(expand_home("~/code"), "/home/tess/code");
   EXPECT_EQ(expand_home("~"), "/home/tess");
+  EXPECT_EQ(expand_home("~/"), "/home/tess");
+  EXPECT_EQ(expand_home("~//etc"), "/home/tess/etc");
   EXPECT_EQ(expand_home("~other"), "~other");
+}
+
+TEST(Files, AByteOrderMarkIsDroppedAtTheStartOnly) {
+  EXPECT_EQ(without_byte_order_mark("\xEF\xBB\xBF{}"), "{}");
+  EXPECT_EQ(without_byte_order_mark("{}\xEF\xBB\xBF"), "{}\xEF\xBB\xBF");
+  EXPECT_EQ(without_byte_order_mark(""), "");
 }
 
 }  // namespace

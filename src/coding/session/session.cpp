@@ -1,279 +1,432 @@
 #include "coding/session/session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "ai/json_members.h"
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/printable.h"
 #include "base/utf8.h"
-#include "coding/roles/branch_summary.h"
-#include "coding/roles/compaction_summary.h"
-#include "coding/roles/convert_to_llm.h"
 #include "coding/roles/custom.h"
+#include "coding/session/migration.h"
+#include "coding/session/record_scanner.h"
 
 namespace tau::coding {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-json::object new_header(const fs::path& cwd, std::string id) {
-  return {{"type", "session"},
-          {"version", 3},
-          {"id", id.empty() ? uuid_v7() : std::move(id)},
-          {"timestamp", iso_time(now_milliseconds())},
-          {"cwd", cwd.string()}};
+json::object new_session_header(const fs::path& cwd, std::string id, const std::optional<fs::path>& parent) {
+  json::object header{{"type", "session"},
+                      {"version", kSessionVersion},
+                      {"id", id.empty() ? uuid_v7() : std::move(id)},
+                      {"timestamp", iso_time(now_milliseconds())},
+                      {"cwd", cwd.string()}};
+  if (parent) header.emplace("parentSession", parent->string());
+  return header;
 }
 
-ai::Milliseconds time_of(const Entry& entry) {
-  return parse_iso_time(json::string_or(entry.object(), "timestamp")).value_or(0);
+std::string session_file_name(const json::object& header) {
+  std::string time = json::string_or(header, "timestamp");
+  std::replace_if(time.begin(), time.end(), [](char c) { return c == ':' || c == '.'; }, '-');
+  return fmt::format("{}_{}.jsonl", time, json::string_or(header, "id"));
 }
 
-/// Messages that one entry contributes to the conversation (SES-86).
-void add_messages(const Entry& entry, std::vector<agent::AgentMessage>& out) {
-  const json::object& o = entry.object();
-  if (entry.type == "message") {
-    const json::object* message = json::find_object(o, "message");
-    if (message != nullptr) out.push_back(coding_roles().read(*message));  // a null message is skipped (SES-88)
-  } else if (entry.type == "custom_message") {
-    CustomMessage message;
-    message.custom_type = json::string_or(o, "customType");
-    if (const auto text = json::find_string(o, "content")) {
-      message.content = std::string(*text);
-    } else if (const json::array* blocks = json::find_array(o, "content")) {
-      message.content = ai::user_blocks_from_json(*blocks);
-    }
-    message.display = json::bool_or(o, "display");
-    if (const json::value* details = json::find(o, "details")) message.details = *details;
-    message.timestamp = time_of(entry);
-    out.push_back(agent::AgentMessage::of(std::move(message)));
-  } else if (entry.type == "branch_summary") {
-    BranchSummary message;
-    message.summary = json::string_or(o, "summary");
-    if (message.summary.empty()) return;
-    if (const auto from = json::find_string(o, "fromId")) message.from_id = std::string(*from);
-    message.timestamp = time_of(entry);
-    out.push_back(agent::AgentMessage::of(std::move(message)));
-  } else if (entry.type == "compaction") {
-    CompactionSummary message;
-    message.summary = json::string_or(o, "summary");
-    message.tokens_before = json::number_or(o, "tokensBefore");
-    message.timestamp = time_of(entry);
-    out.push_back(agent::AgentMessage::of(std::move(message)));
-  }
+std::string clean_session_name(std::string_view name) {
+  return std::string(utf8::trim(printable_line(name)));
 }
 
-/// Entries that make up the context: all of the path, or from the latest compaction on, with what it kept (SES-82,
-/// SES-83).
-std::vector<const Entry*> context_entries(const std::vector<const Entry*>& path) {
-  const auto last = std::find_if(path.rbegin(), path.rend(), [](const Entry* e) { return e->type == "compaction"; });
-  if (last == path.rend()) return path;
-  const auto compaction = std::prev(last.base());
-  std::vector<const Entry*> out{*compaction};
-  const std::string first_kept = json::string_or((*compaction)->object(), "firstKeptEntryId");
-  const auto kept =
-      std::find_if(path.begin(), compaction, [&](const Entry* e) { return e->id && *e->id == first_kept; });
-  out.insert(out.end(), kept, compaction);
-  out.insert(out.end(), std::next(compaction), path.end());
-  return out;
-}
+// ---- opening -----------------------------------------------------------------------------------------------------
 
-}  // namespace
-
-Session::Session(json::object header, std::vector<Entry> entries)
-    : header_(std::move(header)), entries_(std::move(entries)) {
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].type != "session") index(i);
-  }
-}
-
-void Session::index(std::size_t position) {
-  const Entry& entry = entries_[position];
-  if (!entry.id) return;
-  by_id_[*entry.id] = position;  // of equal ids the later one counts (SES-70)
-  leaf_ = *entry.id;             // the last entry of the file is the leaf (SES-71)
+void Session::adopt(LoadedSession loaded) {
+  header_ = std::move(loaded.header);
+  index_ = std::move(loaded.index);
+  warnings_ = std::move(loaded.warnings);
+  next_line_ = loaded.next_line;
+  messages_.clear();
+  // The last record is the leaf (SES-71); one without an id cannot be hung on and does not count (SES-72).
+  leaf_.reset();
+  for (std::size_t n = index_.size(); n-- > 0 && !leaf_;)
+    leaf_ = index_.find(index_.head(static_cast<EntryNumber>(n)).id);
+  tip_ = leaf_;
 }
 
 std::expected<std::shared_ptr<Session>, Error> Session::open(const fs::path& path, const fs::path& cwd,
                                                              SyncPolicy sync) {
-  std::error_code failed;
-  const bool exists = fs::exists(path, failed);
-  std::shared_ptr<Session> session;
-  std::uint64_t size = 0;
-  if (exists) {
-    auto bytes = read_file(path);
-    if (!bytes) return std::unexpected(std::move(bytes.error()));
-    size = bytes->size();
-    if (size > 0) {
-      auto text = read_session(*bytes);
-      if (!text) {
-        return std::unexpected(error(
-            fmt::format("{} is not a session file: {}. It was left as it is.", path.string(), text.error().message)));
-      }
-      session.reset(new Session(std::move(text->header), std::move(text->entries)));
-      session->warnings_ = std::move(text->warnings);
-      session->must_rewrite_ = text->migrated;
-    }
+  std::shared_ptr<Session> session(new Session(new_session_header(cwd, {})));
+  session->cwd_ = cwd;
+  session->file_ = std::make_unique<SessionFile>(path, sync);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored) && !fs::is_symlink(path, ignored)) return session;  // SES-30
+
+  SessionFile& file = *session->file_;
+  if (auto opened = file.open(); !opened) return std::unexpected(std::move(opened.error()));
+  if (::lseek(file.descriptor(), 0, SEEK_END) == 0) {  // SES-31
+    auto written = file.append(json::to_text(session->header_));
+    if (!written) return std::unexpected(std::move(written.error()));
+    return session;
   }
-  const bool is_new = !session;
-  if (is_new) session.reset(new Session(new_header(cwd, {}), {}));
-  Session* raw = session.get();
-  session->file_ = std::make_unique<SessionFile>(
-      path, size, exists, [raw] { return write_session(raw->header_, raw->entries_); }, sync);
-  // An empty file becomes a session with the first record: it is rewritten then.
-  if (exists && is_new) session->must_rewrite_ = true;
+  auto loaded = load_session(file.descriptor(), path);
+  if (loaded && loaded->rewritten) {
+    auto rewritten = file.rewrite(*loaded->rewritten);
+    if (!rewritten) return std::unexpected(std::move(rewritten.error()));
+    std::vector<std::string> warnings = std::move(loaded->warnings);
+    loaded = load_session(file.descriptor(), path);
+    if (loaded) loaded->warnings = std::move(warnings);
+  }
+  if (!loaded) return std::unexpected(std::move(loaded.error()));
+  file.set_known_end(loaded->end);
+  // Where the line end cannot be written now it is written before the next record.
+  if (!loaded->ends_with_newline && end_torn_line(path)) {
+    file.set_known_end(loaded->end + 1);
+    ++loaded->next_line;
+  }
+  session->adopt(*std::move(loaded));
+  if (const auto stored = json::find_string(session->header_, "cwd"); stored && !stored->empty()) {
+    session->cwd_ = std::string(*stored);
+  }
+  if (file.is_shared()) {
+    session->sharing_reported_ = true;
+    session->notice_ = fmt::format(
+        "Another program has the session {} open. Both can go on; what each of them adds is a branch of its own.",
+        path.string());
+  }
   return session;
 }
 
-std::shared_ptr<Session> Session::create(const fs::path& folder, const fs::path& cwd, std::string id, SyncPolicy sync) {
-  std::shared_ptr<Session> session(new Session(new_header(cwd, std::move(id)), {}));
-  std::string time = json::string_or(session->header_, "timestamp");
-  std::replace_if(time.begin(), time.end(), [](char c) { return c == ':' || c == '.'; }, '-');
-  Session* raw = session.get();
-  session->file_ = std::make_unique<SessionFile>(
-      folder / fmt::format("{}_{}.jsonl", time, session->id()), 0, false,
-      [raw] { return write_session(raw->header_, raw->entries_); }, sync);
+std::shared_ptr<Session> Session::create(const fs::path& folder, const fs::path& cwd, std::string id, SyncPolicy sync,
+                                         const std::optional<fs::path>& parent) {
+  std::shared_ptr<Session> session(new Session(new_session_header(cwd, std::move(id), parent)));
+  session->cwd_ = cwd;
+  session->file_ = std::make_unique<SessionFile>(folder / session_file_name(session->header_), sync);
   return session;
 }
 
 std::shared_ptr<Session> Session::in_memory(const fs::path& cwd, std::string id) {
-  return std::shared_ptr<Session>(new Session(new_header(cwd, std::move(id)), {}));
+  std::shared_ptr<Session> session(new Session(new_session_header(cwd, std::move(id))));
+  session->cwd_ = cwd;
+  return session;
 }
+
+std::shared_ptr<Session> Session::from_records(json::object header, std::vector<std::string> records,
+                                               const std::optional<fs::path>& file, SyncPolicy sync) {
+  LoadedSession loaded;
+  for (std::string& record : records) {
+    if (const auto head = quick_head(record)) {
+      loaded.index.add(*head, std::move(record));
+      continue;
+    }
+    const Entry entry = entry_from(json::parse(record).value_or(nullptr));
+    EntryHead head{entry.type, MessageRole::kNone, {}, {}, entry.timestamp};
+    if (entry.id) head.id = *entry.id;
+    if (entry.parent_id) head.parent = *entry.parent_id;
+    if (entry.type == EntryType::kMessage) head.role = role_of(entry);
+    loaded.index.add(head, std::move(record));
+  }
+  loaded.header = std::move(header);
+  std::shared_ptr<Session> session(new Session({}));
+  session->adopt(std::move(loaded));
+  session->cwd_ = json::string_or(session->header_, "cwd");
+  if (file) session->file_ = std::make_unique<SessionFile>(*file, sync);
+  return session;
+}
+
+// ---- reading -----------------------------------------------------------------------------------------------------
 
 std::string Session::id() const {
   return json::string_or(header_, "id");
 }
+
 fs::path Session::cwd() const {
-  return json::string_or(header_, "cwd");
+  return cwd_;
 }
 
 std::optional<fs::path> Session::file() const {
   return file_ ? std::optional(file_->path()) : std::nullopt;
 }
+
 std::optional<std::string> Session::take_notice() {
-  return file_ ? file_->take_notice() : std::nullopt;
+  return std::exchange(notice_, std::nullopt);
 }
 
-const Entry* Session::find(std::string_view id) const {
-  const auto it = by_id_.find(std::string(id));
-  return it != by_id_.end() ? &entries_[it->second] : nullptr;
+std::optional<Entry> Session::find(std::string_view id) const {
+  const auto number = index_.find(id);
+  return number ? std::optional(index_.entry(*number)) : std::nullopt;
 }
 
-std::vector<const Entry*> Session::path() const {
-  std::vector<const Entry*> path;
-  std::unordered_set<std::string_view> seen;
-  std::optional<std::string_view> at = leaf_;
-  while (at && seen.insert(*at).second) {
-    const Entry* entry = find(*at);
-    if (entry == nullptr) break;
-    path.push_back(entry);
-    at = entry->parent_id;
-  }
-  std::reverse(path.begin(), path.end());
-  return path;
+std::optional<std::string> Session::leaf() const {
+  return leaf_ ? std::optional(std::string(index_.head(*leaf_).id)) : std::nullopt;
+}
+
+std::optional<std::string> Session::last_appended() const {
+  return tip_ ? std::optional(std::string(index_.head(*tip_).id)) : std::nullopt;
+}
+
+std::vector<EntryNumber> Session::path() const {
+  return leaf_ ? index_.path_to(*leaf_) : std::vector<EntryNumber>{};
+}
+
+SessionSettings Session::settings() const {
+  return settings_of(index_, path());
+}
+
+std::size_t Session::message_count() const {
+  return count_messages(index_, context_entries(index_, path()));
 }
 
 SessionContext Session::context() const {
-  SessionContext context;
-  const std::vector<const Entry*> whole = path();
-  for (const Entry* entry : whole) {  // settings come from all of the path (SES-81)
-    const json::object& o = entry->object();
-    if (entry->type == "thinking_level_change") {
-      context.thinking_level = json::string_or(o, "thinkingLevel", "off");
-      context.has_thinking_level = true;
-    } else if (entry->type == "model_change") {
-      context.model = {json::string_or(o, "provider"), json::string_or(o, "modelId")};
-    } else if (entry->type == "message") {
-      const json::object* message = json::find_object(o, "message");
-      if (message != nullptr && json::string_or(*message, "role") == "assistant") {
-        context.model = {json::string_or(*message, "provider"), json::string_or(*message, "model")};
-      }
+  const std::vector<EntryNumber> whole = path();
+  SessionContext context{settings_of(index_, whole), {}};
+  std::unordered_map<EntryNumber, agent::AgentMessage> kept;
+  for (const EntryNumber n : context_entries(index_, whole)) {
+    if (const auto known = messages_.find(n); known != messages_.end()) {
+      context.messages.push_back(known->second);
+    } else if (auto message = message_of(index_.entry(n))) {
+      context.messages.push_back(*std::move(message));
+    } else {
+      continue;
     }
+    kept.emplace(n, context.messages.back());
   }
-  for (const Entry* entry : context_entries(whole))
-    add_messages(*entry, context.messages);
+  messages_ = std::move(kept);
   return context;
 }
 
+// ---- writing -----------------------------------------------------------------------------------------------------
+
 std::string Session::new_entry_id() const {
-  for (int attempt = 0; attempt < 100; ++attempt) {
+  for (int attempt = 0; attempt < 100; ++attempt) {  // SES-11
     std::string id = random_hex(8);
-    if (!by_id_.contains(id)) return id;
+    if (!index_.find(id)) return id;
   }
   return uuid_v4();
 }
 
-std::expected<void, Error> Session::append(json::object members, KeyOrder order) {
-  const auto put_place = [this](json::object& o) {
-    o.emplace("id", new_entry_id());
-    o.emplace("parentId", leaf_ ? json::value(*leaf_) : json::value(nullptr));
-    o.emplace("timestamp", iso_time(now_milliseconds()));
-  };
-  json::object o{{"type", members.at("type")}};
-  if (order == KeyOrder::kPlaceFirst) put_place(o);
-  for (auto& [key, member] : members) o.emplace(key, std::move(member));
-  if (order == KeyOrder::kPlaceLast) put_place(o);
-  entries_.push_back(make_entry(std::move(o)));
-  // A record whose write failed is written before the next one, so the next may hang on it (FF-26).
-  index(entries_.size() - 1);
-  return write(entries_.back());
-}
+std::expected<void, Error> Session::append(EntryType type, json::object members, KeyOrder order,
+                                           const agent::AgentMessage* message) {
+  EntryHead head;
+  const std::string id = new_entry_id();
+  const std::string time = iso_time(now_milliseconds());
+  head.type = type;
+  head.id = id;
+  if (tip_) head.parent = index_.head(*tip_).id;
+  head.timestamp = time;
+  if (type == EntryType::kMessage) head.role = message_role_from(message->role());
 
-std::expected<void, Error> Session::write(const Entry& entry) {
-  if (!file_) return {};
-  if (must_rewrite_) {
-    auto rewritten = file_->rewrite();
-    if (rewritten) must_rewrite_ = false;
-    return rewritten;
+  json::object o{{"type", to_string(type)}};
+  const auto put_place = [&] {
+    o.emplace("id", id);
+    o.emplace("parentId", tip_ ? id_value(head.parent) : json::value(nullptr));
+    o.emplace("timestamp", time);
+  };
+  if (order == KeyOrder::kPlaceFirst) put_place();
+  for (auto& [key, member] : members)
+    o.emplace(key, std::move(member));
+  if (order == KeyOrder::kPlaceLast) put_place();
+
+  const EntryNumber number = index_.add(head, json::to_text(o));
+  if (message != nullptr) messages_.emplace(number, *message);
+  tip_ = number;
+  if (file_ && file_->exists()) {
+    unwritten_.push_back(number);
+    return write_unwritten();
   }
-  if (!file_->exists()) return {};  // waits for ensure_on_disk
-  return file_->append(json::to_text(entry.source));
+  leaf_ = number;
+  const bool is_worth_a_file = head.role == MessageRole::kUser || head.role == MessageRole::kAssistant;
+  return file_ && is_worth_a_file ? write_whole() : std::expected<void, Error>{};
 }
 
 std::expected<void, Error> Session::ensure_on_disk() {
   if (!file_) return {};
-  if (file_->exists()) return file_->write_waiting();
-  return file_->create();
+  return file_->exists() ? write_unwritten() : write_whole();
+}
+
+std::expected<void, Error> Session::write_whole() {
+  std::string text = json::to_text(header_) + '\n';
+  std::vector<std::pair<std::uint64_t, std::size_t>> places;  // offset and length
+  places.reserve(index_.size());
+  for (EntryNumber n = 0; n < index_.size(); ++n) {
+    const std::string_view record = index_.text(n);
+    places.emplace_back(text.size(), record.size());
+    text += record;
+    text += '\n';
+  }
+  if (auto created = file_->create(text); !created) return created;
+  index_.read_from(file_->descriptor());
+  for (EntryNumber n = 0; n < index_.size(); ++n)
+    index_.is_in_file(n, places[n].first, places[n].second);
+  next_line_ = static_cast<std::uint32_t>(index_.size()) + 2;
+  if (!unwritten_.empty()) leaf_ = tip_;
+  unwritten_.clear();
+  return {};
+}
+
+std::expected<void, Error> Session::write_unwritten() {
+  switch (file_->state()) {
+    case SessionFile::State::kOurs:
+      break;
+    case SessionFile::State::kVanished:  // the descriptor still has the bytes
+      return write_whole();
+    case SessionFile::State::kReplaced:
+    case SessionFile::State::kCut:
+      if (auto reloaded = reload(); !reloaded) return reloaded;
+  }
+  while (!unwritten_.empty()) {
+    const EntryNumber number = unwritten_.front();
+    const std::string line(index_.text(number));
+    const auto written = file_->append(line);
+    if (!written) return std::unexpected(written.error());
+    index_.is_in_file(number, written->offset, line.size());
+    unwritten_.pop_front();
+    const std::optional<EntryNumber> parent = index_.find(index_.head(number).parent);
+    if (parent == leaf_) leaf_ = number;
+    if (written->foreign_begin < written->foreign_end) read_foreign(written->foreign_begin, written->foreign_end);
+    ++next_line_;
+  }
+  if (!sharing_reported_ && file_->is_shared()) {
+    sharing_reported_ = true;
+    notice_ = fmt::format("Another program has the session {} open too. What it adds is a branch of its own.",
+                          file_->path().string());
+  }
+  return {};
+}
+
+void Session::read_foreign(std::uint64_t begin, std::uint64_t end) {
+  TextReader reader(file_->descriptor());
+  const std::string text(reader.read(begin, static_cast<std::uint32_t>(end - begin)));
+  const std::size_t before = index_.size();
+  RecordScanner scanner(
+      [this](const ScannedRecord& record) {
+        if (record.head.type != EntryType::kHeader) index_.add_from_file(record);
+      },
+      begin, next_line_);
+  scanner.scan_text(text);
+  next_line_ = scanner.next_line();
+  for (std::string& warning : scanner.take_warnings())
+    warnings_.push_back(std::move(warning));
+  if (sharing_reported_ || index_.size() == before) return;
+  sharing_reported_ = true;
+  notice_ = fmt::format("Another program writes to the session {}. Its records and yours are branches of one tree.",
+                        file_->path().string());
+}
+
+/// The file under our name is another one, or a part of it is gone. What is there now counts; of our own path what is
+/// missing there is written again.
+std::expected<void, Error> Session::reload() {
+  const auto refuse = [&](std::string_view why) {
+    return std::unexpected(
+        error(fmt::format("the session file {} was replaced by another program and {}; this session "
+                          "is kept in memory only",
+                          file_->path().string(), why)));
+  };
+  auto file = std::make_unique<SessionFile>(file_->path(), file_->sync());
+  if (auto opened = file->open(); !opened) return opened;
+  auto loaded = load_session(file->descriptor(), file->path());
+  if (!loaded) return refuse("is no session now");
+  if (json::find_string(loaded->header, "id") != json::find_string(header_, "id")) return refuse("is another session");
+  if (loaded->rewritten) return refuse("is of an old version");
+  file->set_known_end(loaded->end);
+
+  EntryIndex& index = loaded->index;
+  std::deque<EntryNumber> unwritten;
+  std::vector<EntryNumber> wanted = tip_ ? index_.path_to(*tip_) : std::vector<EntryNumber>{};
+  wanted.insert(wanted.end(), unwritten_.begin(), unwritten_.end());
+  for (const EntryNumber n : wanted) {
+    const EntryHead& head = index_.head(n);
+    std::string text(index_.text(n));
+    if (index.find(head.id) || !json::parse(text)) continue;
+    unwritten.push_back(index.add(head, std::move(text)));
+  }
+  const auto again = [&](std::optional<EntryNumber> n) { return n ? index.find(index_.head(*n).id) : std::nullopt; };
+  const std::optional<EntryNumber> tip = again(tip_);
+  std::optional<EntryNumber> leaf = again(leaf_);
+  if (leaf && !unwritten.empty()) leaf = index.find(index.head(unwritten.front()).parent);
+  index_ = std::move(index);
+  file_ = std::move(file);
+  tip_ = tip;
+  leaf_ = leaf;
+  unwritten_ = std::move(unwritten);
+  next_line_ = loaded->next_line;
+  messages_.clear();
+  notice_ =
+      fmt::format("The session file {} was changed by another program; it was read again.", file_->path().string());
+  return {};
 }
 
 std::expected<void, Error> Session::append_message(const agent::AgentMessage& message) {
-  if (const auto* custom = message.as<CustomMessage>()) {
+  if (const auto* custom = message.as<CustomMessage>()) {  // SE-2
     json::object stored = to_json(*custom);
-    json::object o{{"type", "custom_message"}};
-    for (const char* key : {"customType", "content", "display", "details"}) {
-      if (json::value* member = stored.if_contains(key)) o.emplace(key, std::move(*member));
-    }
-    return append(std::move(o), KeyOrder::kPlaceLast);
+    stored.stable_erase(stored.find("role"));
+    stored.stable_erase(stored.find("timestamp"));
+    return append(EntryType::kCustomMessage, std::move(stored), KeyOrder::kPlaceLast, &message);
   }
-  return append({{"type", "message"}, {"message", message.to_json()}});
+  return append(EntryType::kMessage, {{"message", message.to_json()}}, KeyOrder::kPlaceFirst, &message);
 }
 
 std::expected<void, Error> Session::append_model_change(const ModelReference& model) {
-  return append({{"type", "model_change"}, {"provider", model.provider}, {"modelId", model.id}});
+  return append(EntryType::kModelChange, {{"provider", model.provider}, {"modelId", model.id}});
 }
 
 std::expected<void, Error> Session::append_thinking_level_change(ai::ThinkingLevel level) {
-  return append({{"type", "thinking_level_change"}, {"thinkingLevel", ai::to_string(level)}});
+  return append(EntryType::kThinkingLevelChange, {{"thinkingLevel", ai::to_string(level)}});
 }
 
 std::expected<void, Error> Session::append_session_info(std::string_view name) {
-  return append({{"type", "session_info"}, {"name", clean_session_name(name)}});
+  return append(EntryType::kSessionInfo, {{"name", clean_session_name(name)}});
 }
 
-std::optional<std::string> Session::name() const {
-  for (auto it = entries_.rbegin(); it != entries_.rend(); ++it) {
-    if (it->type != "session_info") continue;
-    const std::string name(utf8::trim(json::string_or(it->object(), "name")));
-    return name.empty() ? std::nullopt : std::optional(name);
+std::expected<void, Error> Session::append_custom(std::string_view custom_type, std::optional<json::value> data) {
+  json::object o{{"customType", custom_type}};
+  ai::put(o, "data", data);
+  return append(EntryType::kCustom, std::move(o), KeyOrder::kPlaceLast);
+}
+
+std::expected<void, Error> Session::append_compaction(const CompactionRecord& compaction) {
+  json::object o{{"summary", compaction.summary},
+                 {"firstKeptEntryId", id_value(compaction.first_kept_id)},
+                 {"tokensBefore", json::number(compaction.tokens_before)}};
+  ai::put(o, "details", compaction.details);
+  if (compaction.usage) o.emplace("usage", ai::to_json(*compaction.usage));
+  ai::put(o, "fromHook", compaction.from_hook);
+  return append(EntryType::kCompaction, std::move(o));
+}
+
+std::expected<void, Error> Session::append_label(std::string_view target_id, std::string_view label) {
+  if (!index_.find(target_id)) return std::unexpected(error(fmt::format("Entry {} not found", target_id)));
+  json::object o{{"targetId", id_value(target_id)}};
+  if (!label.empty()) o.emplace("label", label);  // SES-212
+  return append(EntryType::kLabel, std::move(o));
+}
+
+std::expected<void, Error> Session::branch(std::string_view id) {
+  const auto number = index_.find(id);
+  if (!number) return std::unexpected(error(fmt::format("Entry {} not found", id)));
+  leaf_ = tip_ = number;
+  return {};
+}
+
+void Session::reset_leaf() {
+  leaf_.reset();
+  tip_.reset();
+}
+
+std::expected<void, Error> Session::branch_with_summary(const std::optional<std::string>& id,
+                                                        const BranchSummaryRecord& summary) {
+  json::value from("root");
+  if (leaf_) from = id_value(index_.head(*leaf_).id);
+  if (!id) {
+    reset_leaf();
+  } else if (auto moved = branch(*id); !moved) {
+    return moved;
   }
-  return std::nullopt;
-}
-
-std::string clean_session_name(std::string_view name) {
-  return std::string(utf8::trim(printable_line(name)));
+  json::object o{{"fromId", std::move(from)}, {"summary", summary.summary}};
+  ai::put(o, "details", summary.details);
+  if (summary.usage) o.emplace("usage", ai::to_json(*summary.usage));
+  ai::put(o, "fromHook", summary.from_hook);
+  return append(EntryType::kBranchSummary, std::move(o));
 }
 
 }  // namespace tau::coding

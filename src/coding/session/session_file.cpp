@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,128 +18,142 @@ namespace tau::coding {
 
 namespace {
 
-Error write_error(const std::filesystem::path& path, int code) {
-  return error(fmt::format("cannot write the session file {}: {}", path.string(), std::strerror(code)));
+std::unexpected<Error> failed(std::string_view doing, const std::filesystem::path& path, int code) {
+  return std::unexpected(
+      error(fmt::format("cannot {} the session file {}: {}", doing, path.string(), std::strerror(code))));
 }
 
-/// One write; a short one counts as a failure (ENOSPC when the system gave no reason).
-int write_once(int fd, std::string_view bytes) {
+/// One write. A short one counts as a failure: the disk is full when the system gives no reason. Returns errno or 0.
+int write_once(int fd, std::string_view bytes, std::size_t& written) {
   ssize_t n = 0;
   do {
     n = ::write(fd, bytes.data(), bytes.size());
   } while (n < 0 && errno == EINTR);
-  if (n == static_cast<ssize_t>(bytes.size())) return 0;
+  written = n > 0 ? static_cast<std::size_t>(n) : 0;
+  if (written == bytes.size()) return 0;
   return n < 0 ? errno : ENOSPC;
 }
 
-struct Closer {
-  int fd;
-  ~Closer() {
-    if (fd >= 0) ::close(fd);
+/// As many writes as it takes: a new file of a long fork can be larger than one write moves. Returns errno or 0.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
   }
-};
+  return 0;
+}
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
 
 }  // namespace
 
-SessionFile::SessionFile(std::filesystem::path path, std::uint64_t size, bool exists,
-                         std::function<std::string()> whole_text, SyncPolicy sync)
-    : path_(std::move(path)), size_(size), exists_(exists), whole_text_(std::move(whole_text)), sync_(sync) {}
+SessionDescriptor::SessionDescriptor(SessionDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
-SessionFile::~SessionFile() {
-  if (lock_ >= 0) ::close(lock_);
+SessionDescriptor& SessionDescriptor::operator=(SessionDescriptor&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
 }
 
-void SessionFile::take_lock() {
-  if (lock_ >= 0) return;
-  lock_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    notice_ = fmt::format("Another program has the session {} open. Both can write; what each adds becomes a branch.",
-                          path_.string());
-  }
+SessionDescriptor::~SessionDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
 }
 
-std::expected<void, Error> SessionFile::create() {
-  if (exists_) return {};
-  std::error_code ignored;
-  if (path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), ignored);
-  const std::string text = whole_text_();
-  const Closer file{::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666)};
-  if (file.fd < 0) return std::unexpected(write_error(path_, errno));
-  if (const int failed = write_once(file.fd, text)) {
-    ::unlink(path_.c_str());
-    return std::unexpected(write_error(path_, failed));
-  }
-  if (sync_ == SyncPolicy::kEachRecord) ::fsync(file.fd);
-  exists_ = true;
-  size_ = text.size();
-  waiting_.clear();  // the whole text has them
-  take_lock();
+std::expected<void, Error> SessionFile::open() {
+  SessionDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return failed("open", path_, errno);
+  struct stat info{};
+  if (::fstat(file.get(), &info) != 0) return failed("open", path_, errno);
+  if (S_ISDIR(info.st_mode)) return failed("open", path_, EISDIR);
+  if (!S_ISREG(info.st_mode)) return failed("open", path_, EINVAL);
+  file_ = std::move(file);
+  locked_ = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
   return {};
 }
 
-std::expected<void, Error> SessionFile::write_record(std::string_view line) {
-  // Readable as well, for the look at the last byte.
-  const Closer file{::open(path_.c_str(), O_RDWR | O_APPEND | O_CLOEXEC)};
-  if (file.fd < 0) return std::unexpected(write_error(path_, errno));
-  take_lock();
-  struct stat before{};
-  if (::fstat(file.fd, &before) != 0) return std::unexpected(write_error(path_, errno));
-  const auto size = static_cast<std::uint64_t>(before.st_size);
-  if (size != size_ && !growth_reported_ && !notice_) {
-    growth_reported_ = true;
-    notice_ = fmt::format("The session file {} was {} by another program since it was read.", path_.string(),
-                          size > size_ ? "added to" : "cut");
+bool SessionFile::is_shared() {
+  if (!file_ || locked_) return false;
+  locked_ = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+  return !locked_ && errno == EWOULDBLOCK;
+}
+
+std::expected<void, Error> SessionFile::create(std::string_view bytes) {
+  std::error_code failure;
+  if (path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), failure);
+  if (failure) return failed("create", path_, failure.value());
+  const SessionDescriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file) return failed("create", path_, errno);
+  int code = write_all(file.get(), bytes);
+  if (code == 0 && sync_ == SyncPolicy::kEachRecord && ::fsync(file.get()) != 0) code = errno;
+  if (code != 0) {
+    ::unlink(path_.c_str());
+    return failed("create", path_, code);
   }
+  known_end_ = bytes.size();
+  return open();
+}
+
+std::expected<void, Error> SessionFile::rewrite(std::string_view bytes) {
+  if (auto written = write_file_atomically(path_, bytes); !written) return written;
+  known_end_ = bytes.size();
+  return open();
+}
+
+SessionFile::State SessionFile::state() const {
+  struct stat ours{};
+  struct stat named{};
+  if (::fstat(file_.get(), &ours) != 0) return State::kOurs;
+  if (::stat(path_.c_str(), &named) != 0) return errno == ENOENT || errno == ENOTDIR ? State::kVanished : State::kOurs;
+  if (!same_file(ours, named)) return State::kReplaced;
+  return static_cast<std::uint64_t>(named.st_size) < known_end_ ? State::kCut : State::kOurs;
+}
+
+std::expected<SessionFile::Written, Error> SessionFile::append(std::string_view line) {
+  // Readable as well, for the look at the last byte.
+  const SessionDescriptor file(::open(path_.c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
+  if (!file) return failed("write", path_, errno);
+  struct stat before{};
+  if (::fstat(file.get(), &before) != 0) return failed("write", path_, errno);
+  const auto size = static_cast<std::uint64_t>(before.st_size);
   std::string bytes;
-  char last = '\n';
-  if (size > 0 && ::pread(file.fd, &last, 1, before.st_size - 1) == 1 && last != '\n') bytes += '\n';
+  bytes.reserve(line.size() + 2);
+  if (size > 0) {
+    char last = '\n';
+    if (::pread(file.get(), &last, 1, before.st_size - 1) == 1 && last != '\n') bytes += '\n';  // FF-23
+  }
+  const std::size_t lead = bytes.size();
   bytes += line;
   bytes += '\n';
-  if (const int failed = write_once(file.fd, bytes)) {
-    // Take a part of the record back, unless somebody has written behind it already.
+  std::size_t count = 0;
+  if (const int code = write_once(file.get(), bytes, count)) {
+    // The piece is taken back while it is still the last of the file. One that stays is closed by the next append and
+    // left out by readers.
     struct stat after{};
-    if (::fstat(file.fd, &after) == 0 && after.st_size > before.st_size &&
-        static_cast<std::uint64_t>(after.st_size) < size + bytes.size() && ::ftruncate(file.fd, before.st_size) != 0) {
-      errno = 0;  // the torn record stays; the next append begins on a line of its own
+    if (count > 0 && ::fstat(file.get(), &after) == 0 && after.st_size == before.st_size + static_cast<off_t>(count)) {
+      std::ignore = ::ftruncate(file.get(), before.st_size);
     }
-    return std::unexpected(write_error(path_, failed));
+    return failed("write", path_, code);
   }
-  if (sync_ == SyncPolicy::kEachRecord && ::fsync(file.fd) != 0) return std::unexpected(write_error(path_, errno));
-  size_ = size + bytes.size();
+  if (sync_ == SyncPolicy::kEachRecord && ::fdatasync(file.get()) != 0) return failed("write", path_, errno);
+  // In append mode the position is behind what was written, wherever the end of the file was by then.
+  const off_t end = ::lseek(file.get(), 0, SEEK_CUR);
+  const std::uint64_t begin = static_cast<std::uint64_t>(end) - bytes.size();
+  Written written{begin + lead, std::exchange(known_end_, begin + bytes.size()), begin};
+  if (written.foreign_begin > written.foreign_end) written.foreign_begin = written.foreign_end;
+  return written;
+}
+
+std::expected<void, Error> end_torn_line(const std::filesystem::path& path) {
+  const SessionDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!file) return failed("write", path, errno);
+  if (const int code = write_all(file.get(), "\n")) return failed("write", path, code);
   return {};
-}
-
-std::expected<void, Error> SessionFile::write_waiting() {
-  struct stat info{};
-  if (exists_ && ::stat(path_.c_str(), &info) != 0 && errno == ENOENT) {
-    exists_ = false;  // vanished under us: written anew, with everything that memory holds
-    if (lock_ >= 0) ::close(std::exchange(lock_, -1));
-    return create();
-  }
-  while (!waiting_.empty()) {
-    auto written = write_record(waiting_.front());
-    if (!written) return written;
-    waiting_.pop_front();
-  }
-  return {};
-}
-
-std::expected<void, Error> SessionFile::append(std::string line) {
-  waiting_.push_back(std::move(line));
-  return write_waiting();
-}
-
-std::expected<void, Error> SessionFile::rewrite() {
-  const std::string text = whole_text_();
-  auto written = write_file_atomically(path_, text);
-  if (!written) return written;
-  size_ = text.size();
-  exists_ = true;
-  return {};
-}
-
-std::optional<std::string> SessionFile::take_notice() {
-  return std::exchange(notice_, std::nullopt);
 }
 
 }  // namespace tau::coding

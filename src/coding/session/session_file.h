@@ -1,22 +1,20 @@
-// Appending to a session file so that nothing that was written is ever lost (SES-50 to SES-55, FF-23, FF-26, FF-110).
+// Writing a session file so that nothing that was written is ever lost (SES-50 to SES-55, FF-23, FF-26, FF-110).
 //
 //   - One record is one write(2) of a whole line, in append mode: records of two programs never mix.
-//   - Before a record the file's last byte is looked at: behind a torn line a line end comes first.
-//   - A write that fails is taken back if nobody wrote behind it; its record waits and is written before the next one.
-//   - A file that has vanished is written anew from memory.
-//   - A second writer is noticed: by a lock that this program holds on the file while it has it open (pi takes none and
-//     is not disturbed; the lock of a dead process is gone), and by growth that is not ours.
+//   - Behind bytes that are not ours the file's last byte is looked at first: after a torn line comes a line end.
+//   - A write that fails is taken back, unless somebody else could have written behind it.
+//   - A second writer is noticed: by a lock on the file that this program holds while the session is open (pi takes
+//   none
+//     and is not disturbed; the lock of a dead process is gone), and by bytes in the file that are not ours.
 //
-// The descriptor is opened for each record and closed again, as pi does, so that a file that was replaced is written to
-// under its name. Records are not synced to the disk one by one unless asked to (SyncPolicy): what was written survives
-// a crash of the program at once, and a crash of the machine after the kernel's usual delay.
+// The file is opened by name for each record, as pi does, so that a file that was replaced is written to under its
+// name. What was written survives a crash of the program at once; a crash of the machine only with
+// SyncPolicy::kEachRecord, at the price of a wait for the disk at each record.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <expected>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,47 +25,67 @@ namespace tau::coding {
 
 enum class SyncPolicy { kNever, kEachRecord };
 
-class SessionFile {
+/// A file that is open for reading and carries the lock, or nothing.
+class SessionDescriptor {
  public:
-  /// `size`: bytes of the file as it was read; 0 for one that does not exist yet.
-  /// `whole_text`: the bytes of the complete file, for when it is created.
-  SessionFile(std::filesystem::path path, std::uint64_t size, bool exists, std::function<std::string()> whole_text,
-              SyncPolicy sync);
-  ~SessionFile();
-  SessionFile(const SessionFile&) = delete;
-  SessionFile& operator=(const SessionFile&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  bool exists() const { return exists_; }
-
-  /// Creates the file with everything so far in it; does nothing when it exists. Never overwrites a file of this name.
-  std::expected<void, Error> create();
-
-  /// Writes one record, without its line end; records that failed before come first.
-  std::expected<void, Error> append(std::string line);
-  /// Tries again to write what failed.
-  std::expected<void, Error> write_waiting();
-  std::size_t waiting() const { return waiting_.size(); }
-
-  /// Replaces the bytes (after a migration).
-  std::expected<void, Error> rewrite();
-
-  /// What was noticed of another writer since the last call.
-  std::optional<std::string> take_notice();
+  SessionDescriptor() = default;
+  explicit SessionDescriptor(int fd) : fd_(fd) {}
+  SessionDescriptor(SessionDescriptor&& other) noexcept;
+  SessionDescriptor& operator=(SessionDescriptor&& other) noexcept;
+  ~SessionDescriptor();
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
 
  private:
-  std::expected<void, Error> write_record(std::string_view line);
-  void take_lock();
-
-  std::filesystem::path path_;
-  std::uint64_t size_;  // as we left it
-  bool exists_;
-  std::function<std::string()> whole_text_;
-  SyncPolicy sync_;
-  std::deque<std::string> waiting_;
-  std::optional<std::string> notice_;
-  int lock_ = -1;
-  bool growth_reported_ = false;
+  int fd_ = -1;
 };
+
+class SessionFile {
+ public:
+  /// A file that does not exist yet.
+  SessionFile(std::filesystem::path path, SyncPolicy sync) : path_(std::move(path)), sync_(sync) {}
+
+  const std::filesystem::path& path() const { return path_; }
+  SyncPolicy sync() const { return sync_; }
+  bool exists() const { return static_cast<bool>(file_); }
+  /// For reading; -1 before the file exists. Keeps the bytes reachable when the name is gone.
+  int descriptor() const { return file_.get(); }
+
+  /// Opens an existing file and takes the lock. Folders and other things that are no files are refused.
+  std::expected<void, Error> open();
+  /// The file's bytes up to here are known.
+  void set_known_end(std::uint64_t end) { known_end_ = end; }
+
+  /// Creates the file with these bytes; never overwrites one (SES-51). Makes the folder.
+  std::expected<void, Error> create(std::string_view bytes);
+
+  /// Replaces the bytes of the file (SES-40) and opens it anew.
+  std::expected<void, Error> rewrite(std::string_view bytes);
+
+  /// What became of the file behind our back.
+  enum class State { kOurs, kVanished, kReplaced, kCut };
+  State state() const;
+
+  struct Written {
+    std::uint64_t offset = 0;         // of the line
+    std::uint64_t foreign_begin = 0;  // bytes between are not ours; equal: none
+    std::uint64_t foreign_end = 0;
+  };
+  /// Appends one record; `line` has no line end.
+  std::expected<Written, Error> append(std::string_view line);
+
+  /// Whether another tau has the session open too. Asks again when it was so the last time.
+  bool is_shared();
+
+ private:
+  std::filesystem::path path_;
+  SyncPolicy sync_;
+  SessionDescriptor file_;
+  std::uint64_t known_end_ = 0;
+  bool locked_ = false;
+};
+
+/// Writes the line end that a file's torn last line lacks (SES-36).
+std::expected<void, Error> end_torn_line(const std::filesystem::path& path);
 
 }  // namespace tau::coding

@@ -2,20 +2,18 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <vector>
 
 #include "base/file_url.h"
 #include "base/files.h"
-#include "coding/session/session_reader.h"
+#include "coding/session/session_list.h"
+#include "coding/session/session_loader.h"
 
 namespace tau::coding {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr std::size_t kHeaderLimit = 1 << 20;  // bytes looked at for a header
 
 /// Session files in a folder, the one changed last first.
 std::vector<fs::path> files_by_time(const fs::path& folder) {
@@ -33,16 +31,43 @@ std::vector<fs::path> files_by_time(const fs::path& folder) {
   return files;
 }
 
-std::optional<fs::path> find_in(const fs::path& folder, std::string_view id, bool whole) {
+bool is_of(const json::object& header, const std::optional<fs::path>& cwd) {
+  if (!cwd) return true;
+  const auto stored = json::find_string(header, "cwd");
+  return stored && resolve_path(*stored, *cwd) == resolve_path(cwd->string(), fs::current_path());
+}
+
+struct Candidate {
+  fs::path file;
+  bool exact = false;
+};
+
+/// Files whose id is `id` or begins with it. Only their heads are read (FF-100).
+std::vector<Candidate> candidates_in(const fs::path& folder, std::string_view id, const std::optional<fs::path>& cwd) {
+  std::vector<Candidate> found;
   for (const fs::path& file : files_by_time(folder)) {
-    // The name holds the id (SES-7): headers are read only of those that can match.
-    const std::string name = file.filename().string();
-    const bool likely = name.find(id) != std::string::npos || name.find('_') == std::string::npos;
-    if (!likely) continue;
     const auto header = read_session_header(file);
-    if (!header) continue;
-    const std::string found = json::string_or(*header, "id");
-    if (whole ? found == id : found.starts_with(id)) return file;
+    if (!header || !is_of(*header, cwd)) continue;
+    const std::string own = json::string_or(*header, "id");
+    if (own.starts_with(id)) found.push_back({file, own == id});
+  }
+  return found;
+}
+
+/// The one with exactly this id, or the one that was talked in last.
+std::optional<fs::path> best_of(const std::vector<Candidate>& candidates) {
+  for (const bool exact : {true, false}) {
+    const Candidate* best = nullptr;
+    std::int64_t best_time = 0;
+    for (const Candidate& candidate : candidates) {
+      if (candidate.exact != exact) continue;
+      if (candidates.size() == 1) return candidate.file;
+      const auto info = read_session_info(candidate.file, InfoDetail::kHead);
+      if (!info || (best != nullptr && info->modified <= best_time)) continue;
+      best = &candidate;
+      best_time = info->modified;
+    }
+    if (best != nullptr) return best->file;
   }
   return std::nullopt;
 }
@@ -56,53 +81,30 @@ std::string session_folder_name(std::string_view cwd) {
   return "--" + path + "--";
 }
 
-std::optional<json::object> read_session_header(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text;
-  std::string chunk(4096, '\0');
-  while (in && text.size() < kHeaderLimit) {
-    in.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
-    const bool at_end = in.gcount() < static_cast<std::streamsize>(chunk.size());
-    text.append(chunk, 0, static_cast<std::size_t>(in.gcount()));
-    std::string_view rest = without_byte_order_mark(text);
-    while (!rest.empty()) {
-      const std::size_t end = rest.find('\n');
-      if (end == std::string_view::npos && !at_end) break;  // the line goes on
-      bool complete = true;
-      for (const json::value& record : records_of_line(rest.substr(0, end), complete)) {
-        const json::object* o = record.if_object();
-        if (o == nullptr || json::string_or(*o, "type") != "session" || !json::find_string(*o, "id")) {
-          return std::nullopt;
-        }
-        return *o;
-      }
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    }
-  }
-  return std::nullopt;
-}
-
 std::optional<fs::path> most_recent_session(const fs::path& folder, const std::optional<fs::path>& cwd) {
   for (const fs::path& file : files_by_time(folder)) {
     const auto header = read_session_header(file);
     if (!header) continue;
-    if (cwd && resolve_path(json::string_or(*header, "cwd"), *cwd) != resolve_path(cwd->string(), *cwd)) continue;
+    if (!is_of(*header, cwd)) continue;
     return file;
   }
   return std::nullopt;
 }
 
-std::optional<FoundSession> find_session(std::string_view id, const fs::path& folder, const fs::path& root) {
-  for (const bool whole : {true, false}) {
-    if (auto file = find_in(folder, id, whole)) return FoundSession{*file, false};
-  }
-  for (const bool whole : {true, false}) {
+std::optional<FoundSession> find_session(std::string_view id, const fs::path& folder, const fs::path& root,
+                                         const std::optional<fs::path>& cwd) {
+  if (auto file = best_of(candidates_in(folder, id, cwd))) return FoundSession{*file, false};
+  std::vector<Candidate> elsewhere;
+  if (cwd) elsewhere = candidates_in(folder, id, std::nullopt);
+  std::error_code failed;
+  for (auto it = fs::directory_iterator(root, failed); !failed && it != fs::directory_iterator();
+       it.increment(failed)) {
     std::error_code ignored;
-    for (const auto& project : fs::directory_iterator(root, ignored)) {
-      if (!project.is_directory(ignored) || project.path() == folder) continue;
-      if (auto file = find_in(project.path(), id, whole)) return FoundSession{*file, true};
-    }
+    if (!it->is_directory(ignored) || it->path() == folder) continue;
+    for (Candidate& candidate : candidates_in(it->path(), id, std::nullopt))
+      elsewhere.push_back(std::move(candidate));
   }
+  if (auto file = best_of(elsewhere)) return FoundSession{*file, true};
   return std::nullopt;
 }
 
