@@ -187,12 +187,20 @@ asio::awaitable<AssistantMessage> end_without_stream(AssistantMessage initial, E
 }
 
 std::optional<StreamEvent> next_event(StreamDecoder& decoder, const Secrets& secrets) {
+  const auto masked = [&](std::optional<StreamEvent> event) {
+    // A server may repeat the key in an error inside the stream.
+    if (event && std::holds_alternative<StreamError>(event->what)) {
+      std::optional<std::string>& text = decoder.message().error_message;
+      if (text) text = secrets.masked(*std::move(text));
+    }
+    return event;
+  };
   try {
-    return decoder.next();
+    return masked(decoder.next());
   } catch (const std::exception& e) {
     decoder.fail(StopReason::kError, secrets.masked(e.what()));
   }
-  return decoder.next();
+  return masked(decoder.next());
 }
 
 /// Gives the decoder what was read; true when nothing follows.

@@ -112,6 +112,8 @@ class StreamDecoder {
   virtual std::optional<StreamEvent> next() = 0;
 
   bool settled() const { return assembler_.settled(); }
+  /// The message as of the last event handed out; metadata may be written.
+  AssistantMessage& message() { return assembler_.message(); }
   AssistantMessage take() { return std::move(assembler_.message()); }
 
  protected:

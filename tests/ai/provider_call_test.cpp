@@ -48,6 +48,10 @@ class LineDecoder final : public StreamDecoder {
         if (over_ && !settled()) assembler_.fail(StopReason::kError, "stream ended without stop");
         break;
       }
+      if (frame->event == "error") {
+        assembler_.fail(StopReason::kError, std::string(frame->data));
+        continue;
+      }
       if (frame->event == "broken") throw std::runtime_error("the decoder broke");
       if (frame->event == "stop") {
         assembler_.close(0);
@@ -172,6 +176,11 @@ TEST_F(ProviderCallTest, KeysAndControlCharactersAreNotInErrors) {  // FF-107, F
   EXPECT_THAT(text, Not(HasSubstr("\x07")));
   EXPECT_THAT(text, HasSubstr("bad key ***, ***, ***"));
   EXPECT_THAT(text, HasSubstr("M\xC3\xBCll"));
+}
+
+TEST_F(ProviderCallTest, AKeyThatTheServerRepeatsInsideTheStreamIsNotKept) {  // FF-108
+  server.add(test::sse_answer("data: Hello\n\nevent: error\ndata: sk-canary-9f3a is over its limit\n\n"));
+  EXPECT_EQ(reply().error_message, "*** is over its limit");
 }
 
 // ---- retries (AI-91, FF-49) ----
