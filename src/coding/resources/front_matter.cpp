@@ -87,7 +87,7 @@ std::expected<FrontMatter, Error> split_front_matter(std::string_view bytes) {
   if (end > 4) {
     // The first line of the YAML is what follows the opening dashes, so its lines count from 1 there.
     const int first_line = text[3] == '\n' ? 2 : 1;
-    auto values = yaml_to_json(std::string_view(text).substr(4, end - 4), first_line);
+    auto values = yaml_to_json(std::string_view(text).substr(4, end - 3), first_line);  // with its last line end
     if (!values) return std::unexpected(values.error());
     if (values->is_object()) out.values = std::move(values->get_object());
   }
