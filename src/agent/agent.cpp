@@ -13,6 +13,15 @@
 
 namespace tau::agent {
 
+namespace {
+
+/// The partial reply lives as long as the delivery of its event; nothing may point to it afterwards.
+struct ForgetPartial {
+  void operator()(AgentState* state) const { state->streaming = nullptr; }
+};
+
+}  // namespace
+
 std::vector<AgentMessage> Agent::Queue::drain() {
   std::vector<AgentMessage> out;
   if (mode == QueueMode::kAll) {
@@ -208,9 +217,7 @@ void Agent::reduce(const AgentEvent& event) {
 
 Completion Agent::dispatch(const AgentEvent& event, const std::stop_token& stop) {
   reduce(event);
-  // The partial reply lives as long as the delivery; nothing may point to it afterwards.
-  const auto forget = [](AgentState* state) { state->streaming = nullptr; };
-  std::unique_ptr<AgentState, decltype(forget)> delivery(&state_);
+  std::unique_ptr<AgentState, ForgetPartial> delivery(&state_);
   // By index: a listener may subscribe another one, which is called for this event too.
   for (std::size_t i = 0; i < subscriptions_.size(); ++i) {
     const std::shared_ptr<Subscription> subscription = subscriptions_[i];
@@ -225,8 +232,7 @@ Completion Agent::dispatch(const AgentEvent& event, const std::stop_token& stop)
 
 asio::awaitable<void> Agent::dispatch_rest(asio::awaitable<void> wait, const AgentEvent& event, std::size_t next,
                                            std::stop_token stop) {
-  const auto forget = [](AgentState* state) { state->streaming = nullptr; };
-  const std::unique_ptr<AgentState, decltype(forget)> delivery(&state_);
+  const std::unique_ptr<AgentState, ForgetPartial> delivery(&state_);
   co_await std::move(wait);
   for (std::size_t i = next; i < subscriptions_.size(); ++i) {
     const std::shared_ptr<Subscription> subscription = subscriptions_[i];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 namespace tau::agent {
 
@@ -19,6 +20,7 @@ class Checker {
       } else if (const ai::ToolResultMessage* result = message.tool_result()) {
         take_result(*result);
       } else {
+        if (const ai::UserMessage* user = message.user()) take_user(*user);
         results_may_follow_ = false;
       }
     }
@@ -28,11 +30,21 @@ class Checker {
  private:
   void add(std::string_view rule, std::string what) { found_.push_back({at_, rule, std::move(what)}); }
 
+  void check_blocks(const std::vector<ai::UserBlock>& blocks) {
+    for (const ai::UserBlock& block : blocks) {
+      if (std::holds_alternative<ai::UnknownContent>(block)) add("IV-1", "the message has a block of an unknown type");
+    }
+  }
+
+  void take_user(const ai::UserMessage& message) {
+    if (const auto* blocks = std::get_if<std::vector<ai::UserBlock>>(&message.content)) check_blocks(*blocks);
+  }
+
   void take_reply(const ai::AssistantMessage& reply) {
     if (reply.stop_reason == ai::StopReason::kPending) add("IV-7", "the reply is still pending");
     open_.clear();
     for (const ai::AssistantBlock& block : reply.content) {
-      if (std::holds_alternative<ai::UnknownContent>(block)) add("IV-1", "the reply has a block of an unknown type");
+      if (std::holds_alternative<ai::UnknownContent>(block)) add("IV-1", "the message has a block of an unknown type");
       const auto* call = std::get_if<ai::ToolCall>(&block);
       if (call == nullptr) continue;
       if (call->id.empty()) add("IV-1", "a call of " + call->name + " has no id");
@@ -43,6 +55,7 @@ class Checker {
   }
 
   void take_result(const ai::ToolResultMessage& result) {
+    check_blocks(result.content);
     if (result.tool_call_id.empty()) add("IV-1", "the result has no call id");
     const auto call = open_.find(result.tool_call_id);
     if (!results_may_follow_) {
@@ -68,6 +81,24 @@ class Checker {
 
 std::vector<Violation> check_transcript(std::span<const AgentMessage> messages) {
   return Checker().check(messages);
+}
+
+std::vector<Violation> check_conversion(std::span<const AgentMessage> messages,
+                                        std::span<const ai::MessageRef> converted) {
+  std::unordered_map<const ai::Message*, std::size_t> place;  // in the whole projection
+  for (const AgentMessage& message : messages) {
+    for (const ai::MessageRef& projected : message.projection())
+      place.emplace(projected.get(), place.size());
+  }
+  std::vector<Violation> found;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < converted.size(); ++i) {
+    const auto it = place.find(converted[i].get());
+    if (it == place.end()) continue;
+    if (it->second < next) found.push_back({i, "IV-4", "the message comes after one that followed it"});
+    next = std::max(next, it->second + 1);
+  }
+  return found;
 }
 
 }  // namespace tau::agent

@@ -1,4 +1,8 @@
-// The invariants that a transcript must satisfy, as a check that names each violation (IV-1 to IV-7).
+// The invariants that a transcript must satisfy, as checks that name each violation (IV-1 to IV-7).
+//
+// Of the seven, IV-3 holds by type (a conversion returns ai::MessageRef), IV-5 and IV-6 are matters of the
+// application's policies. The other four can be looked for in values: they are here, for tests and for tools that
+// repair files.
 #pragma once
 
 #include <cstddef>
@@ -24,5 +28,10 @@ struct Violation {
 ///   IV-7  no message is `pending`.
 /// Calls without a result are no violation: the model layer completes the request (AG-52).
 std::vector<Violation> check_transcript(std::span<const AgentMessage> messages);
+
+/// IV-4: `converted` keeps the order of `messages`. What a conversion made anew cannot be placed and is passed over;
+/// the position counts in `converted`.
+std::vector<Violation> check_conversion(std::span<const AgentMessage> messages,
+                                        std::span<const ai::MessageRef> converted);
 
 }  // namespace tau::agent

@@ -149,13 +149,17 @@ class Run {
 
   /// The two stages and the request (S6). The transcript is not changed by them.
   asio::awaitable<ai::Context> model_context() {
-    std::vector<AgentMessage> messages = context_.messages;
-    if (config_.transform_context) messages = co_await config_.transform_context(std::move(messages), stop_);
     ai::Context context;
-    if (config_.convert_to_llm) {
-      context.messages = co_await config_.convert_to_llm(std::move(messages));
+    if (!config_.transform_context && !config_.convert_to_llm) {
+      context.messages = standard_messages(context_.messages);
     } else {
-      context.messages = standard_messages(messages);
+      std::vector<AgentMessage> messages = context_.messages;
+      if (config_.transform_context) messages = co_await config_.transform_context(std::move(messages), stop_);
+      if (config_.convert_to_llm) {
+        context.messages = co_await config_.convert_to_llm(std::move(messages));
+      } else {
+        context.messages = standard_messages(messages);
+      }
     }
     if (!context_.system_prompt.empty()) context.system_prompt = context_.system_prompt;
     context.tools.reserve(context_.tools.size());

@@ -61,34 +61,46 @@ AgentMessage result_message(const ai::ToolCall& call, const Outcome& outcome) {
 
 /// What running tools share with the batch. It outlives the batch when a tool had to be given up.
 struct Running {
+  enum class Phase { kTool, kHook, kOver };
+
   struct Item {
     std::size_t index;
     std::variant<ToolResult, Outcome> what;  // an update, or the end
   };
 
-  explicit Running(asio::any_io_executor e) : executor(std::move(e)), wake(executor) {}
+  Running(asio::any_io_executor e, std::size_t calls)
+      : executor(std::move(e)), wake(executor), phases(calls, Phase::kTool) {}
 
-  void push(std::size_t index, std::variant<ToolResult, Outcome> what) {
-    if (ended.at(index)) return;  // given up, or an update after the end
-    if (std::holds_alternative<Outcome>(what)) ended[index] = true;
-    items.push_back({index, std::move(what)});
-    wake.cancel();
+  void update(std::size_t index, ToolResult partial) {
+    if (phases[index] == Phase::kTool) push(index, std::move(partial));
+  }
+
+  void end(std::size_t index, Outcome outcome) {
+    phases[index] = Phase::kOver;
+    push(index, std::move(outcome));
   }
 
   asio::any_io_executor executor;
   asio::steady_timer wake;  // the batch waits on it for the next item
   std::deque<Item> items;
-  std::vector<bool> ended;
+  std::vector<Phase> phases;  // of each call; kOver also when its tool was given up
+
+ private:
+  void push(std::size_t index, std::variant<ToolResult, Outcome> what) {
+    items.push_back({index, std::move(what)});
+    wake.cancel();
+  }
 };
 
-asio::awaitable<void> run_tool(std::shared_ptr<Running> running, std::size_t index, AgentTool tool, std::string id,
-                               json::object arguments, std::stop_token stop) {
+/// The tool alone: everything that it can still use after it was given up is in here.
+asio::awaitable<Outcome> execute(std::shared_ptr<Running> running, std::size_t index, AgentTool tool, std::string id,
+                                 json::object arguments, std::stop_token stop) {
   std::exception_ptr thrown;
   Outcome outcome;
   try {
     ToolUpdate update = [running, index](ToolResult partial) {
       asio::dispatch(running->executor, [running, index, partial = std::move(partial)]() mutable {
-        running->push(index, std::move(partial));
+        running->update(index, std::move(partial));
       });
     };
     outcome.result = co_await tool.execute(std::move(id), std::move(arguments), std::move(stop), std::move(update));
@@ -96,7 +108,7 @@ asio::awaitable<void> run_tool(std::shared_ptr<Running> running, std::size_t ind
     thrown = std::current_exception();
   }
   if (thrown) outcome = failed(text_of(thrown));
-  running->push(index, std::move(outcome));
+  co_return outcome;
 }
 
 class Batch {
@@ -108,10 +120,10 @@ class Batch {
         config_(config),
         sink_(std::move(sink)),
         stop_(std::move(stop)),
-        running_(std::make_shared<Running>(std::move(executor))) {
+        executor_(std::move(executor)) {
     for (const ai::ToolCall* call : ai::tool_calls_of(*reply_.assistant()))
       calls_.push_back({call, {}, {}, {}});
-    running_->ended.resize(calls_.size());
+    running_ = std::make_shared<Running>(executor_, calls_.size());
   }
 
   asio::awaitable<BatchResult> run() {
@@ -277,8 +289,22 @@ class Batch {
     Call& c = calls_[i];
     c.started = true;
     ++unfinished_;
-    asio::co_spawn(running_->executor, run_tool(running_, i, *c.tool, c.call->id, c.arguments, tools_stop_.get_token()),
+    asio::co_spawn(executor_, run_call(this, running_, i, *c.tool, c.call->id, c.arguments, tools_stop_.get_token()),
                    asio::detached);
+  }
+
+  /// The tool, then the hook on its result. `batch` is gone when the tool ends after it was given up; it is there until
+  /// the end otherwise.
+  static asio::awaitable<void> run_call(Batch* batch, std::shared_ptr<Running> running, std::size_t i, AgentTool tool,
+                                        std::string id, json::object arguments, std::stop_token stop) {
+    Outcome outcome =
+        co_await execute(running, i, std::move(tool), std::move(id), std::move(arguments), std::move(stop));
+    if (running->phases[i] == Running::Phase::kOver) co_return;
+    running->phases[i] = Running::Phase::kHook;
+    // All tools of a batch are started before the first result is looked at.
+    co_await asio::post(running->executor, asio::use_awaitable);
+    Outcome changed = co_await batch->ask_after(i, std::move(outcome));
+    running->end(i, std::move(changed));
   }
 
   /// Delivers updates and ends in the order in which they come, until no started call is unfinished.
@@ -297,7 +323,8 @@ class Batch {
         co_await deliver(sink_, std::move(event));
       } else {
         --unfinished_;
-        co_await settle(item.index, std::get<Outcome>(std::move(item.what)));
+        calls_[item.index].outcome = std::get<Outcome>(std::move(item.what));
+        co_await end(item.index);
       }
     }
   }
@@ -315,12 +342,15 @@ class Batch {
 
   Clock::time_point deadline_of(std::size_t i) const { return stopped_at_ + calls_[i].tool->stop_grace; }
 
+  /// A hook is never given up: it uses the batch.
+  bool is_in_tool(std::size_t i) const { return calls_[i].started && running_->phases[i] == Running::Phase::kTool; }
+
   Clock::time_point next_deadline() {
     if (!tools_stop_.stop_requested()) return Clock::time_point::max();
     if (stopped_at_ == Clock::time_point{}) stopped_at_ = Clock::now();
     Clock::time_point next = Clock::time_point::max();
     for (std::size_t i = 0; i < calls_.size(); ++i) {
-      if (calls_[i].started && !running_->ended[i]) next = std::min(next, deadline_of(i));
+      if (is_in_tool(i)) next = std::min(next, deadline_of(i));
     }
     return next;
   }
@@ -330,8 +360,8 @@ class Batch {
   std::vector<std::size_t> drop_overdue() {
     std::vector<std::size_t> overdue;
     for (std::size_t i = 0; i < calls_.size(); ++i) {
-      if (!calls_[i].started || running_->ended[i] || deadline_of(i) > Clock::now()) continue;
-      running_->ended[i] = true;
+      if (!is_in_tool(i) || deadline_of(i) > Clock::now()) continue;
+      running_->phases[i] = Running::Phase::kOver;
       --unfinished_;
       overdue.push_back(i);
     }
@@ -348,29 +378,24 @@ class Batch {
     }
   }
 
-  asio::awaitable<void> settle(std::size_t i, Outcome outcome) {
-    Call& c = calls_[i];
-    if (config_.after_tool_call) {
-      std::exception_ptr thrown;
-      AfterToolCall change;
-      try {
-        const ToolCallInfo info{reply_, *c.call, c.arguments, context_};
-        change = co_await config_.after_tool_call(info, outcome.result, outcome.is_error, stop_);
-      } catch (...) {
-        thrown = std::current_exception();
-      }
-      if (thrown) {
-        outcome = failed(text_of(thrown));
-      } else {
-        if (change.content) outcome.result.content = *std::move(change.content);
-        if (change.details) outcome.result.details = *std::move(change.details);
-        if (change.usage) outcome.result.usage = *std::move(change.usage);
-        if (change.terminate) outcome.result.terminate = *change.terminate;
-        if (change.is_error) outcome.is_error = *change.is_error;
-      }
+  asio::awaitable<Outcome> ask_after(std::size_t i, Outcome outcome) {
+    if (!config_.after_tool_call) co_return outcome;
+    const Call& c = calls_[i];
+    std::exception_ptr thrown;
+    AfterToolCall change;
+    try {
+      const ToolCallInfo info{reply_, *c.call, c.arguments, context_};
+      change = co_await config_.after_tool_call(info, outcome.result, outcome.is_error, stop_);
+    } catch (...) {
+      thrown = std::current_exception();
     }
-    c.outcome = std::move(outcome);
-    co_await end(i);
+    if (thrown) co_return failed(text_of(thrown));
+    if (change.content) outcome.result.content = *std::move(change.content);
+    if (change.details) outcome.result.details = *std::move(change.details);
+    if (change.usage) outcome.result.usage = *std::move(change.usage);
+    if (change.terminate) outcome.result.terminate = *change.terminate;
+    if (change.is_error) outcome.is_error = *change.is_error;
+    co_return outcome;
   }
 
   asio::awaitable<void> end(std::size_t i) {
@@ -410,6 +435,7 @@ class Batch {
   AgentEventSink sink_;
   std::stop_token stop_;
   std::stop_source tools_stop_;
+  asio::any_io_executor executor_;
   std::shared_ptr<Running> running_;
   std::vector<Call> calls_;
   std::vector<AgentMessage> results_;

@@ -16,7 +16,30 @@ namespace {
 using namespace tau;
 
 /// Cases in which tau does something else on purpose. What it does instead is in tests/agent/expected/<case>.jsonl.
-const std::map<std::string, std::string> kDeviations = {};
+constexpr const char* kNoCallAfterAbort =
+    "FF-17: after an abort no further model call is made; the aborted reply is tau's own";
+constexpr const char* kEveryCallHasAResult = "FF-17: every call of an aborted batch gets a result";
+constexpr const char* kHooksReplace =
+    "hooks return new values instead of writing into live ones (design.md, section 4)";
+constexpr const char* kTypedResult =
+    "a tool's result is a typed value: content is always a list, empty lists are left out";
+
+const std::map<std::string, std::string> kDeviations = {
+    {"abort-in-before-hook", kEveryCallHasAResult},
+    {"abort-mid-tool", kNoCallAfterAbort},
+    {"abort-mid-tool-parallel", kNoCallAfterAbort},
+    {"abort-mid-tool-sequential", kEveryCallHasAResult},
+    {"abort-mid-tool-with-queues", "FF-17; steering stays in its queue instead of entering a turn that is lost"},
+    {"abort-on-last-message-end", "FF-17; the follow-up stays in its queue instead of entering a turn that is lost"},
+    {"abort-on-tool-message-end", kEveryCallHasAResult},
+    {"abort-on-tool-start-parallel", kEveryCallHasAResult},
+    {"added-tool-names", kTypedResult},
+    {"continue-loop", "the context is the loop's own copy: the caller's list does not grow"},
+    {"mutate-assistant-on-message-end", kHooksReplace},
+    {"mutate-on-message-start", kHooksReplace},
+    {"mutate-tool-result-on-message-end", kHooksReplace},
+    {"tool-null-content", kTypedResult},
+};
 
 std::filesystem::path golden_folder() {
   return test::fixture_root() / "agent";
