@@ -54,6 +54,14 @@ Attempt adopt(const fs::path& folder, int& descriptor) {
   return Attempt::kTaken;
 }
 
+Attempt take_existing(const fs::path& folder, milliseconds stale, int& descriptor) {
+  struct stat info{};
+  if (stat(folder.c_str(), &info) != 0) return Attempt::kVanished;
+  if ((info.st_mode & kMark) != 0) return adopt(folder, descriptor);
+  const bool removed = is_older_than(info, stale) && rmdir(folder.c_str()) == 0;
+  return removed ? Attempt::kVanished : Attempt::kHeld;
+}
+
 }  // namespace
 
 std::expected<FileLock, Error> FileLock::acquire(const fs::path& file, Options options) {
@@ -74,16 +82,7 @@ std::expected<FileLock, Error> FileLock::acquire(const fs::path& file, Options o
     } else if (errno != EEXIST) {
       return std::unexpected(error(fmt::format("cannot lock {}: {}", real.string(), strerror(errno))));
     } else {
-      struct stat info{};
-      if (stat(folder.c_str(), &info) != 0) {
-        attempt = Attempt::kVanished;
-      } else if ((info.st_mode & kMark) != 0) {
-        attempt = adopt(folder, descriptor);
-      } else if (is_older_than(info, options.stale) && rmdir(folder.c_str()) == 0) {
-        attempt = Attempt::kVanished;
-      } else {
-        attempt = Attempt::kHeld;
-      }
+      attempt = take_existing(folder, options.stale, descriptor);
     }
     if (attempt == Attempt::kTaken) return FileLock(std::move(folder), descriptor);
     const auto now = std::chrono::steady_clock::now();

@@ -97,12 +97,13 @@ TEST(Settings, AFileThatBreaksWhileWeRunIsNotWritten) {  // FF-111
 }
 
 TEST(Settings, AnUnreadableFileIsReported) {
-  if (geteuid() == 0) GTEST_SKIP() << "root reads everything";
   const Place place;
-  place.write_global("{}");
-  ::chmod(place.global.c_str(), 0);
+  fs::create_directories(place.global);  // root could read any file, but nobody reads a folder
   Settings settings = place.load();
-  EXPECT_EQ(settings.take_warnings().size(), 1U);
+  const auto warnings = settings.take_warnings();
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find(place.global.string()), std::string::npos) << warnings[0];
+  EXPECT_FALSE(settings.set("theme", "light"));
 }
 
 TEST(Settings, OnlyTheOwnKeyIsWritten) {  // CA-153
@@ -273,7 +274,10 @@ TEST(Settings, AKilledWriterLeavesNothingBroken) {  // FF-111
     if (child == 0) {
       Settings settings = place.load();
       for (int k = 0;; ++k)
-        (void)settings.set("spin", k);
+        (void)settings.set(fmt::format("spin-{}", round), k);
+    }
+    // The child is busy writing when it is killed.
+    while (!test::read_json(place.global).as_object().contains(fmt::format("spin-{}", round))) {
     }
     Settings settings = place.load();
     for (int k = 0; k < 3; ++k)
@@ -283,7 +287,7 @@ TEST(Settings, AKilledWriterLeavesNothingBroken) {  // FF-111
     const auto set = settings.set(fmt::format("after-{}", round), true);
     EXPECT_TRUE(set) << set.error().message;
   }
-  EXPECT_EQ(test::read_json(place.global).as_object().size(), 1U + 10 * 4);
+  EXPECT_EQ(test::read_json(place.global).as_object().size(), 10U * 5);
 }
 
 TEST(Settings, EveryKeyIsInTheDocumentation) {
