@@ -7,6 +7,7 @@
 #include "ai/provider_call.h"
 #include "ai/providers/anthropic_compat.h"
 #include "ai/providers/anthropic_messages.h"
+#include "ai/providers/copilot_headers.h"
 #include "base/utf8.h"
 
 namespace tau::ai {
@@ -23,11 +24,8 @@ const std::optional<std::string>* find_header(const Headers& headers, std::strin
 }
 
 bool has_auth_header(const Headers& headers) {
-  for (const std::string_view name : {"authorization", "x-api-key", "cf-aig-authorization"}) {
-    const auto* header = find_header(headers, name);
-    if (header != nullptr && *header && !utf8::is_blank(**header)) return true;
-  }
-  return false;
+  return has_header(headers, "authorization") || has_header(headers, "x-api-key") ||
+         has_header(headers, "cf-aig-authorization");
 }
 
 std::vector<std::string> split_list(std::string_view list) {
@@ -61,23 +59,6 @@ std::vector<std::string> betas(const Model& model, const Context& context, const
     list.emplace_back("thinking-binding-controls-2026-08-01");
   }
   return list;
-}
-
-Headers copilot_headers(const Context& context) {
-  bool agent = false;
-  bool image = false;
-  for (const MessageRef& message : context.messages) {
-    agent = !std::holds_alternative<UserMessage>(*message);
-    if (const auto* user = std::get_if<UserMessage>(message.get())) {
-      const auto* blocks = std::get_if<std::vector<UserBlock>>(&user->content);
-      image = image || (blocks != nullptr && has_image(*blocks));
-    } else if (const auto* result = std::get_if<ToolResultMessage>(message.get())) {
-      image = image || has_image(result->content);
-    }
-  }
-  Headers headers{{"X-Initiator", agent ? "agent" : "user"}, {"Openai-Intent", "conversation-edits"}};
-  if (image) headers.emplace_back("Copilot-Vision-Request", "true");
-  return headers;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "ai/provider_call.h"
 #include "ai/providers/anthropic_messages.h"
+#include "ai/providers/openai_completions.h"
 
 namespace tau::ai {
 
@@ -18,6 +19,7 @@ struct ApiEntry {
 
 constexpr ApiEntry kApis[] = {
     {kAnthropicMessagesApi, stream_anthropic_messages},
+    {kOpenAiCompletionsApi, stream_openai_completions},
 };
 
 }  // namespace
