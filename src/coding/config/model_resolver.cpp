@@ -241,6 +241,7 @@ ModelChoice resolve_model(const ModelCollection& collection, std::optional<std::
   if (const ai::Model* only = single(raw, collection, false)) return chosen(*only);
   if (raw.size() > 1) {
     std::vector<std::string_view> offers;
+    offers.reserve(raw.size());
     for (const ai::Model& one : raw)
       offers.push_back(one.provider);
     return failed(fmt::format("Model \"{}\" is offered by several providers: {}. Name one, as in \"{}/{}\".", model,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -30,16 +29,26 @@ constexpr std::string_view kObjects[] = {"chatTemplateKwargs", "chatTemplateArgs
 
 struct Choice {
   std::string_view key;
-  std::vector<std::string_view> words;
+  std::string_view words;  // separated by blanks
 };
 
-const Choice kChoices[] = {{"maxTokensField", {"max_completion_tokens", "max_tokens"}},
-                           {"thinkingFormat",
-                            {"openai", "openrouter", "together", "baseten", "deepseek", "zai", "qwen", "chat-template",
-                             "qwen-chat-template", "string-thinking", "ant-ling"}},
-                           {"cacheControlFormat", {"anthropic"}},
-                           {"deferredToolsMode", {"kimi"}},
-                           {"sessionAffinityFormat", {"openai", "openai-nosession", "openrouter"}}};
+constexpr Choice kChoices[] = {{"maxTokensField", "max_completion_tokens max_tokens"},
+                               {"thinkingFormat",
+                                "openai openrouter together baseten deepseek zai qwen chat-template qwen-chat-template "
+                                "string-thinking ant-ling"},
+                               {"cacheControlFormat", "anthropic"},
+                               {"deferredToolsMode", "kimi"},
+                               {"sessionAffinityFormat", "openai openai-nosession openrouter"}};
+
+std::vector<std::string_view> split_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t blank = 0; blank != std::string_view::npos;) {
+    blank = text.find(' ');
+    words.push_back(text.substr(0, blank));
+    if (blank != std::string_view::npos) text.remove_prefix(blank + 1);
+  }
+  return words;
+}
 
 class Checker {
  public:
@@ -117,7 +126,8 @@ class Checker {
   void number(const json::value& v) {
     if (!json::as_number(v)) complain("a number");
   }
-  void word(const json::value& v, std::span<const std::string_view> words) {
+  void word(const json::value& v, std::string_view choices) {
+    const auto words = split_words(choices);
     if (v.is_string() && std::find(words.begin(), words.end(), json::view(v.get_string())) != words.end()) return;
     complain(fmt::format("one of {}", fmt::join(words, ", ")));
   }
@@ -138,10 +148,7 @@ class Checker {
     object(v, [&](const json::object& o) {
       for (const char* key : {"name", "baseUrl", "apiKey", "api"})
         member(o, key, texts());
-      member(o, "oauth", [&](const json::value& oauth) {
-        constexpr std::string_view kKinds[] = {"radius"};
-        word(oauth, kKinds);
-      });
+      member(o, "oauth", [&](const json::value& oauth) { word(oauth, "radius"); });
       member(o, "headers", [&](const json::value& h) { headers(h); });
       member(o, "compat", [&](const json::value& c) { compat(c); });
       member(o, "authHeader", flags());
@@ -164,8 +171,7 @@ class Checker {
       member(o, "reasoning", flags());
       member(o, "thinkingLevelMap", [&](const json::value& map) { thinking_levels(map); });
       member(o, "input", [&](const json::value& input) {
-        constexpr std::string_view kKinds[] = {"text", "image"};
-        list(input, [&](const json::value& kind) { word(kind, kKinds); });
+        list(input, [&](const json::value& kind) { word(kind, "text image"); });
       });
       member(o, "cost", [&](const json::value& c) { cost(c, definition); });
       member(o, "contextWindow", numbers());

@@ -106,7 +106,7 @@ void migrate_settings(json::object& settings) {
   }
 }
 
-Settings Settings::load(fs::path agent_folder, fs::path cwd, bool project_trusted) {
+Settings Settings::load(fs::path agent_folder, const fs::path& cwd, bool project_trusted) {
   Settings settings;
   settings.agent_folder_ = std::move(agent_folder);
   settings.project_trusted_ = project_trusted;
@@ -152,12 +152,12 @@ void Settings::merge() {
   effective_ = merge_settings(merge_settings(global_.values, project_.values), overrides_);
 }
 
-void Settings::override_with(json::object overrides) {
+void Settings::override_with(const json::object& overrides) {
   overrides_ = merge_settings(std::move(overrides_), overrides);
   merge();
 }
 
-std::expected<void, Error> Settings::set(std::string_view path, json::value v, SettingsScope scope) {
+std::expected<void, Error> Settings::set(std::string_view path, const json::value& v, SettingsScope scope) {
   return change(path, &v, scope);
 }
 

@@ -26,7 +26,7 @@ enum class SettingsScope { kGlobal, kProject };
 class Settings {
  public:
   /// Reads both files; the project's only when the project is trusted (CA-163). Never fails: see `take_warnings`.
-  static Settings load(std::filesystem::path agent_folder, std::filesystem::path cwd, bool project_trusted);
+  static Settings load(std::filesystem::path agent_folder, const std::filesystem::path& cwd, bool project_trusted);
   /// Settings without files, for programs that use tau as a library.
   static Settings in_memory(json::object settings = {});
 
@@ -36,10 +36,11 @@ class Settings {
   // ---- changing ------------------------------------------------------------------------------------------------
   /// Sets the member at a dotted path ("compaction.enabled"), in memory and in the file of the scope. The value in
   /// memory holds also when the file could not be written (CA-334). Fails for an untrusted project without any change.
-  std::expected<void, Error> set(std::string_view path, json::value v, SettingsScope scope = SettingsScope::kGlobal);
+  std::expected<void, Error> set(std::string_view path, const json::value& v,
+                                 SettingsScope scope = SettingsScope::kGlobal);
   std::expected<void, Error> remove(std::string_view path, SettingsScope scope = SettingsScope::kGlobal);
   /// Changes for this run only, on top of both files.
-  void override_with(json::object overrides);
+  void override_with(const json::object& overrides);
 
   // ---- the values as written -----------------------------------------------------------------------------------
   const json::object& effective() const { return effective_; }

@@ -81,7 +81,7 @@ ContextFiles load_context_files(const fs::path& agent_folder, const fs::path& cw
     const auto own = in(worktree->root);
     const auto main = in(worktree->main_root);
     if (own != out.files.end() && main != out.files.end() && own != main &&
-        main->path != agent_folder / main->path.filename() && own->path.filename() == main->path.filename()) {
+        own->path.filename() == main->path.filename()) {
       out.files.erase(main);
     }
   }

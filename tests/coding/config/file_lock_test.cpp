@@ -65,11 +65,37 @@ TEST_F(FileLockTest, ALockOfADeadTauIsTakenOverAtOnce) {  // FF-112
 }
 
 TEST_F(FileLockTest, TwoNamesOfOneFileHaveOneLock) {  // FF-112
-  fs::create_directory_symlink(folder_.path(), folder_ / "alias");
-  const auto lock = FileLock::acquire(folder_ / "alias" / "a.json");
+  fs::create_directory(folder_ / "elsewhere");
+  fs::create_symlink(file_, folder_ / "elsewhere" / "b.json");
+  const auto lock = FileLock::acquire(folder_ / "elsewhere" / "b.json");
   ASSERT_TRUE(lock);
   EXPECT_TRUE(fs::is_directory(lock_));
   EXPECT_FALSE(FileLock::acquire(file_, kShort));
+}
+
+TEST_F(FileLockTest, OnlyOneProcessHoldsItAtATime) {  // FF-111
+  constexpr int kProcesses = 4;
+  constexpr int kSteps = 200;
+  folder_.write("a.json", "0");
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (int i = 0; i < kSteps; ++i) {
+        const auto lock = FileLock::acquire(file_, {.wait = milliseconds(60000)});
+        if (!lock) _exit(1);
+        folder_.write("a.json", std::to_string(std::stoi(test::read_file(file_)) + 1));
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(test::read_file(file_), std::to_string(kProcesses * kSteps));
 }
 
 TEST_F(FileLockTest, ALockThatPiTookOverIsNotRemoved) {
