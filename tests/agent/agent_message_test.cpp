@@ -76,10 +76,11 @@ struct WithoutProjection {
   static constexpr std::string_view role = "lame";
   static constexpr int version = 1;
 };
-json::object to_json(const WithoutProjection&) {
+[[maybe_unused]] json::object to_json(const WithoutProjection&) {
   return {};
 }
-std::expected<WithoutProjection, Error> from_json(std::type_identity<WithoutProjection>, const json::object&) {
+[[maybe_unused]] std::expected<WithoutProjection, Error> from_json(std::type_identity<WithoutProjection>,
+                                                                   const json::object&) {
   return WithoutProjection{};
 }
 
