@@ -1,5 +1,7 @@
 #include "coding/roles/bash_execution.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "ai/json_members.h"
@@ -23,7 +25,8 @@ std::expected<BashExecution, Error> from_json(std::type_identity<BashExecution>,
   BashExecution m;
   m.command = json::string_or(o, "command");
   m.output = json::string_or(o, "output");
-  if (const auto code = json::find_integer(o, "exitCode")) m.exit_code = static_cast<int>(*code);
+  const auto code = json::find_integer(o, "exitCode");
+  if (code && std::in_range<int>(*code)) m.exit_code = static_cast<int>(*code);
   m.cancelled = json::bool_or(o, "cancelled");
   m.truncated = json::bool_or(o, "truncated");
   m.full_output_path = ai::optional_string(o, "fullOutputPath");
@@ -31,6 +34,9 @@ std::expected<BashExecution, Error> from_json(std::type_identity<BashExecution>,
   m.exclude_from_context = json::find_bool(o, "excludeFromContext");
   m.extra = ai::unknown_members(o, {"role", "command", "output", "exitCode", "cancelled", "truncated", "fullOutputPath",
                                     "timestamp", "excludeFromContext"});
+  // pi writes null for a missing exit code in places: a value that we do not read is kept like an unknown member.
+  const json::value* stored = o.if_contains("exitCode");
+  if (stored != nullptr && !m.exit_code) m.extra.emplace("exitCode", *stored);
   return m;
 }
 
