@@ -231,7 +231,12 @@ std::expected<coding::StartChoice, Error> choose_model(const Arguments& argument
     // A broken models.json explains itself better than the lack of a model.
     const std::vector<std::string> problems = runtime.registry->problems();
     if (!problems.empty()) return std::unexpected(error(problems.front()));
-    if (!fall_back_to_tour) return std::unexpected(error(coding::no_models_help(*runtime.registry)));
+    if (!fall_back_to_tour) {
+      return std::unexpected(error(fmt::format(
+          "No model can be used: no provider has a key. Set ANTHROPIC_API_KEY or another provider's variable, add a key "
+          "to auth.json, or describe a server in {}. Without a key: --provider scripted --model tour",
+          runtime.registry->models_file().string())));
+    }
     choice.model = ai::scripted_model("tour");
     choice.warnings.emplace_back(
         "No model is set up, so this is the built-in tour: a script, with real tools. For a real model set a key, for "

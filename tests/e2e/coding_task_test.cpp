@@ -85,7 +85,7 @@ TEST_P(CodingTask, ARunWithoutSessionLeavesNoFile) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Apis, CodingTask, testing::Values("anthropic-messages", "openai-completions"),
-                         [](const auto& info) { return info.param.starts_with("a") ? "Anthropic" : "OpenAi"; });
+                         [](const auto& api) { return api.param.starts_with("a") ? "Anthropic" : "OpenAi"; });
 
 }  // namespace
 }  // namespace tau::test

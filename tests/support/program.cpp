@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace tau::test {
 
@@ -75,6 +76,7 @@ Program::Program(const ProgramOptions& options) : input_(options.input), started
   err_ = err[0];
   if (failed != 0) throw std::runtime_error("cannot start " + options.argv[0] + ": " + std::strerror(failed));
   fcntl(in_, F_SETFL, O_NONBLOCK);
+  if (input_.empty()) close(std::exchange(in_, -1));  // a program may read stdin before it does anything else
 }
 
 Program::~Program() {

@@ -21,16 +21,20 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t kShownLines = 12;  // of a tool's result
+constexpr std::size_t kShownLines = 12;   // of a tool's result
+constexpr std::size_t kTitleLength = 100;  // characters of a call's title
 
 /// What a call is about, in a line: the argument that a reader looks for first.
 std::string title_of(const std::string& tool, const json::value& arguments) {
+  std::string about = json::to_text(arguments);
   if (const json::object* o = arguments.if_object()) {
-    for (const char* key : {"command", "path", "pattern"}) {
-      if (const auto text = json::find_string(*o, key)) return fmt::format("{} {}", tool, printable_line(*text));
+    for (const char* key : {"pattern", "path", "command"}) {
+      if (const auto text = json::find_string(*o, key)) about = *text;
     }
   }
-  return fmt::format("{} {}", tool, printable_line(json::to_text(arguments)));
+  const std::string line = printable_line(about);
+  const std::string_view shown = utf8::prefix(line, kTitleLength);
+  return fmt::format("{} {}{}", tool, shown, shown.size() < line.size() ? "..." : "");
 }
 
 /// Linear text: each part begins on a line of its own with who says it.
