@@ -160,6 +160,7 @@ TEST(Loop, AToolThatWasGivenUpMayOutliveTheAgent) {
   asio::io_context io;
   Gate gate(io);
   bool ended = false;
+  bool hook_called = false;
   {
     test::FauxProvider provider;
     provider.replies = {test::call_reply({{"c1", "deaf"}})};
@@ -174,7 +175,6 @@ TEST(Loop, AToolThatWasGivenUpMayOutliveTheAgent) {
     AgentTool tool = test::make_tool("deaf", deaf);
     tool.stop_grace = 5ms;
     agent::AgentOptions options = test::faux_options(provider, {tool});
-    bool hook_called = false;
     options.loop.after_tool_call = [&](agent::ToolCallInfo, const ToolResult&, bool, std::stop_token) {
       hook_called = true;
       return []() -> asio::awaitable<agent::AfterToolCall> { co_return agent::AfterToolCall{}; }();
@@ -186,12 +186,12 @@ TEST(Loop, AToolThatWasGivenUpMayOutliveTheAgent) {
     });
     test::run(io, agent.prompt("go"));
     EXPECT_EQ(agent.state().messages.size(), 4U);
-    EXPECT_FALSE(hook_called);
   }
   gate.open();
   io.restart();
   io.run();
   EXPECT_TRUE(ended);
+  EXPECT_FALSE(hook_called);
 }
 
 TEST_F(LoopTest, AnAbortKeepsTheQueues) {
@@ -272,6 +272,29 @@ TEST_F(LoopTest, ASlowHookAfterOneToolDoesNotHoldTheOthers) {
   });
   prompt();
   EXPECT_EQ(ends, "c2c1");
+}
+
+TEST_F(LoopTest, AnUpdateAfterItsToolHasSettledIsIgnored) {  // AG-43
+  ToolUpdate of_first;
+  const auto leaves = [&](std::string id, std::stop_token stop, ToolUpdate update) {
+    of_first = update;
+    return test::instant(std::move(id), std::move(stop), std::move(update));
+  };
+  const auto tells_for_it = [&](std::string id, std::stop_token, ToolUpdate) {
+    return [](ToolUpdate* tell, std::string name) -> asio::awaitable<ToolResult> {
+      co_await sleep_for(5ms);
+      (*tell)(agent::text_result("late"));
+      co_await sleep_for(5ms);
+      co_return agent::text_result(name);
+    }(&of_first, std::move(id));
+  };
+  provider.replies = {test::call_reply({{"c1", "leaves"}, {"c2", "tells"}}), test::text_reply("ok")};
+  make_agent({test::make_tool("leaves", leaves), test::make_tool("tells", tells_for_it)});
+  int updates = 0;
+  on("tool_execution_update", [&] { ++updates; });
+  prompt();
+  EXPECT_EQ(updates, 0);
+  EXPECT_EQ(test::text_at(*agent, 2), "c1");
 }
 
 /// AG 13.5: real threads, random delays.
