@@ -91,6 +91,7 @@ TrustDecision decide_trust(const TrustRequest& request) {
 std::string untrusted_note(const TrustDecision& decision) {
   if (decision.trusted.value_or(false) || decision.subjects.empty()) return {};
   std::vector<std::string> names;
+  names.reserve(decision.subjects.size());
   for (const fs::path& path : decision.subjects)
     names.push_back(path.string());
   return fmt::format("This project is not trusted; ignored: {}. Use --approve to trust it for this run.",
