@@ -69,7 +69,11 @@ EntryNumber EntryIndex::add_record(const EntryHead& head, Record record) {
   if (!has(record.head.id)) return number;
   if ((ids_ + 1) * 2 > table_.size()) grow_table();
   std::uint32_t& slot = table_[slot_of(record.head.id)];
-  if (slot == 0) ++ids_;
+  if (slot == 0) {
+    ++ids_;
+  } else {
+    has_repeated_ids_ = true;
+  }
   slot = number + 1;
   return number;
 }
@@ -125,9 +129,15 @@ json::value EntryIndex::decode(EntryNumber number) const {
 std::vector<EntryNumber> EntryIndex::path_to(EntryNumber from) const {
   std::vector<EntryNumber> path;
   std::vector<bool> seen(records_.size());
-  for (std::optional<EntryNumber> at = from; at && !seen[*at]; at = find(records_[*at].head.parent)) {
+  std::optional<EntryNumber> at = from;
+  while (at && !seen[*at]) {
     seen[*at] = true;
     path.push_back(*at);
+    const std::string_view parent = records_[*at].head.parent;
+    // Most records share their parent's name with the record before them (add_record).
+    const bool follows =
+        !has_repeated_ids_ && has(parent) && *at > 0 && records_[*at - 1].head.id.data() == parent.data();
+    at = follows ? std::optional(*at - 1) : find(parent);
   }
   std::reverse(path.begin(), path.end());
   return path;

@@ -88,6 +88,7 @@ class EntryIndex {
   // Open addressing over record numbers + 1; 0 is free. Twice as fast to fill as std::unordered_map.
   std::vector<std::uint32_t> table_;
   std::size_t ids_ = 0;
+  bool has_repeated_ids_ = false;
   mutable TextReader reader_;
 };
 
