@@ -41,10 +41,10 @@ std::size_t find(std::string_view text, std::string_view wanted, std::size_t fro
   return found == nullptr ? kNowhere : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
-/// Occurrences that do not overlap.
-std::size_t count(std::string_view text, std::string_view wanted) {
+/// Occurrences from `first`, the first one, on that do not overlap.
+std::size_t count(std::string_view text, std::string_view wanted, std::size_t first) {
   std::size_t n = 0;
-  for (std::size_t at = find(text, wanted); at != kNowhere; at = find(text, wanted, at + wanted.size()))
+  for (std::size_t at = first; at != kNowhere; at = find(text, wanted, at + wanted.size()))
     ++n;
   return n;
 }
@@ -186,20 +186,43 @@ void append_normalised_line(std::string& out, std::string_view line) {
       return true;
     });
   }
+  if (out.size() == begin || (out.back() > ' ' && is_ascii(out.back()))) return;
   out.resize(begin + utf8::trim_end(std::string_view(out).substr(begin)).size());
 }
 
-std::string normalised(std::string_view lf_text) {
-  std::string out;
-  out.reserve(lf_text.size());
-  for (std::size_t at = 0;;) {
-    const std::size_t end = lf_text.find('\n', at);
-    append_normalised_line(out, lf_text.substr(at, end == kNowhere ? kNowhere : end - at));
-    if (end == kNowhere) return out;
-    out += '\n';
-    at = end + 1;
+/// The normalised form of a whole text: the text itself, not a copy, when it is in that form.
+class NormalForm {
+ public:
+  explicit NormalForm(std::string_view lf_text) : view_(lf_text) {
+    const bool ascii = is_ascii(lf_text);
+    bool same = true;
+    for (std::size_t at = 0;;) {
+      const std::size_t end = std::min(lf_text.find('\n', at), lf_text.size());
+      const std::string_view line = lf_text.substr(at, end - at);
+      const bool plain_line = (ascii || is_ascii(line)) && (line.empty() || line.back() > ' ');
+      if (same && !plain_line) {
+        same = false;
+        own_.reserve(lf_text.size());
+        own_ = lf_text.substr(0, at);
+      }
+      if (!same) {
+        append_normalised_line(own_, line);
+        if (end < lf_text.size()) own_ += '\n';
+      }
+      if (end == lf_text.size()) break;
+      at = end + 1;
+    }
+    if (!same) view_ = own_;
   }
-}
+  NormalForm(const NormalForm&) = delete;
+  NormalForm& operator=(const NormalForm&) = delete;
+
+  std::string_view view() const { return view_; }
+
+ private:
+  std::string own_;
+  std::string_view view_;
+};
 
 // ---- locating --------------------------------------------------------------------------------------------------
 
@@ -426,7 +449,8 @@ std::string_view LfText::line_end(std::size_t position) const {
 }
 
 std::string normalise_for_matching(std::string_view text) {
-  return normalised(with_lf(text));
+  const std::string lf_text = with_lf(text);
+  return std::string(NormalForm(lf_text).view());
 }
 
 std::expected<EditedText, std::string> apply_edits(const LfText& file, std::span<const Replacement> edits,
@@ -439,20 +463,25 @@ std::expected<EditedText, std::string> apply_edits(const LfText& file, std::span
                                   : fmt::format("edits[{}].oldText must not be empty in {}.", i, path));
   }
 
-  const std::string form = normalised(text);
+  const NormalForm normal(text);
+  const std::string_view form = normal.view();
+  const bool same_form = form.data() == text.data();
   std::vector<Place> places;
   for (std::size_t i = 0; i < edits.size(); ++i) {
     const std::string old_text = with_lf(edits[i].old_text);
     const std::string new_text = with_lf(utf8::remove_lone_surrogates(edits[i].new_text));
-    const std::string old_form = normalised(old_text);
+    const NormalForm old_normal(old_text);
+    const std::string_view old_form = old_normal.view();
     const std::size_t exact = find(text, old_text);
-    const std::size_t at = exact != kNowhere ? exact : find(form, old_form);
+    const std::size_t in_form = same_form && old_form == old_text ? exact : find(form, old_form);
+    const std::size_t at = exact != kNowhere ? exact : in_form;
     // Counted in both forms (CA-47): a place that could also be meant is never changed silently.
-    std::size_t times = exact != kNowhere ? count(text, old_text) : 0;
-    if (!old_form.empty()) {
-      times = std::max(times, count(form, old_form));
-    } else if (const std::size_t units = utf8::utf16_length(form); units > 0) {
-      times = std::max(times, units - 1);
+    std::size_t times = count(text, old_text, exact);
+    if (old_form.empty()) {
+      const std::size_t units = utf8::utf16_length(form);
+      times = std::max(times, units - std::min<std::size_t>(units, 1));
+    } else if (!same_form || old_form != old_text) {
+      times = std::max(times, count(form, old_form, in_form));
     }
     if (at == kNowhere && (!old_form.empty() || times <= 1)) return std::unexpected(not_found(path, i, single));
     if (times > 1) return std::unexpected(duplicate(path, i, single, times));
@@ -475,6 +504,8 @@ std::expected<EditedText, std::string> apply_edits(const LfText& file, std::span
     if (const auto core = core_of(place, text)) cores.push_back(*core);
     added += 2 * place.text.size();
   }
+  if (cores.empty()) return std::unexpected(no_change(path, single));
+
   EditedText edited;
   edited.bytes.reserve(file.bytes().size() + added);
   std::size_t copied = 0;        // bytes of the file
@@ -491,7 +522,6 @@ std::expected<EditedText, std::string> apply_edits(const LfText& file, std::span
     old_position = core.end;
   }
   edited.bytes += file.bytes().substr(copied);
-  if (edited.bytes == file.bytes()) return std::unexpected(no_change(path, single));
   return edited;
 }
 

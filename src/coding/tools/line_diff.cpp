@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kContext = 4;               // lines around a change
 constexpr std::size_t kLargestText = 1ULL << 30;  // bytes; beyond it nobody reads a diff
 constexpr std::size_t kMostLines = 1'000'000;     // lines that are compared by content
-constexpr std::size_t kKeepSuffixBelow = 4'000;   // lines; see shortest_changes
-constexpr std::ptrdiff_t kMostEdits = 1'500;      // removed and added lines of an edit script
+constexpr std::size_t kFewLines = 4'000;          // lines that are compared whatever is known
+constexpr std::ptrdiff_t kMostEdits = 1'500;      // removed and added lines
 constexpr std::size_t kMostSteps = 20'000'000;    // comparisons
 constexpr std::ptrdiff_t kUnreached = std::numeric_limits<std::ptrdiff_t>::min();
 
@@ -174,42 +174,60 @@ std::vector<LineChange> changes_of_windows(const Lines& before, const Lines& aft
   return changes;
 }
 
+/// Appends the shortest changes within one change. False when that takes too much work.
+bool append_shortest(std::vector<LineChange>& changes, const LineChange& whole, const Lines& before,
+                     const Lines& after) {
+  if (whole.old_count == 0 || whole.new_count == 0) {
+    changes.push_back(whole);
+    return true;
+  }
+  if (whole.old_count + whole.new_count > kMostLines) return false;
+  std::unordered_map<std::string_view, std::uint32_t> numbers;
+  const auto number = [&](const Lines& lines, std::size_t begin, std::size_t n) {
+    std::vector<std::uint32_t> ids;
+    ids.reserve(n);
+    for (std::size_t i = begin; i < begin + n; ++i) {
+      ids.push_back(numbers.try_emplace(lines[i], static_cast<std::uint32_t>(numbers.size())).first->second);
+    }
+    return ids;
+  };
+  const std::vector<std::uint32_t> a = number(before, whole.old_line, whole.old_count);
+  const std::vector<std::uint32_t> b = number(after, whole.new_line, whole.new_count);
+  const auto found = shortest_script(a, b);
+  if (!found) return false;
+  for (LineChange change : *found) {
+    change.old_line += whole.old_line;
+    change.new_line += whole.new_line;
+    changes.push_back(change);
+  }
+  return true;
+}
+
 std::vector<LineChange> shortest_changes(const Lines& before, const Lines& after, std::span<const TextWindow> known) {
   std::size_t first = 0;
   while (first < before.size() && first < after.size() && before[first] == after[first])
     ++first;
   std::size_t old_end = before.size();
   std::size_t new_end = after.size();
-  if (first == old_end && first == new_end) return {};
   // Equal lines at the end are left in where they cost nothing: which of several shortest scripts is found depends on
   // them, and pi finds it with them.
-  if (old_end - first > kKeepSuffixBelow || new_end - first > kKeepSuffixBelow) {
+  const auto is_large = [&] { return std::max(old_end, new_end) - first > kFewLines; };
+  if (is_large()) {
     while (old_end > first && new_end > first && before[old_end - 1] == after[new_end - 1])
       --old_end, --new_end;
   }
-
-  LineChange whole{first, old_end - first, first, new_end - first};
-  if (whole.old_count > 0 && whole.new_count > 0 && whole.old_count + whole.new_count <= kMostLines) {
-    std::unordered_map<std::string_view, std::uint32_t> numbers;
-    const auto number = [&](const Lines& lines, std::size_t begin, std::size_t end) {
-      std::vector<std::uint32_t> ids;
-      ids.reserve(end - begin);
-      for (std::size_t i = begin; i < end; ++i) {
-        ids.push_back(numbers.try_emplace(lines[i], static_cast<std::uint32_t>(numbers.size())).first->second);
-      }
-      return ids;
-    };
-    const std::vector<std::uint32_t> a = number(before, first, old_end);
-    const std::vector<std::uint32_t> b = number(after, first, new_end);
-    if (auto changes = shortest_script(a, b)) {
-      for (LineChange& change : *changes)
-        change.old_line += first, change.new_line += first;
-      return std::move(*changes);
+  if (first == old_end && first == new_end) return {};
+  std::vector<LineChange> changes;
+  const LineChange whole{first, old_end - first, first, new_end - first};
+  if ((known.empty() || !is_large()) && append_shortest(changes, whole, before, after)) return changes;
+  for (LineChange part : known.empty() ? std::vector{whole} : changes_of_windows(before, after, known)) {
+    if (known.empty() || !append_shortest(changes, part, before, after)) {
+      tighten(part, before, after);
+      changes.push_back(part);
     }
   }
-  if (!known.empty() && whole.old_count > 0 && whole.new_count > 0) return changes_of_windows(before, after, known);
-  tighten(whole, before, after);
-  return {whole};
+  std::erase_if(changes, [](const LineChange& change) { return change.old_count + change.new_count == 0; });
+  return changes;
 }
 
 /// Changes whose context touches.

@@ -1,9 +1,10 @@
 // What an edit changed, line by line: for the screen and as a patch (CA-52, CA-53, CA-315, CA-316).
 //
 // A diff is a courtesy: it may never make an edit slow or a session file huge (FF-71). The shortest edit script (Myers,
-// "An O(ND) Difference Algorithm", 1986) is looked for within a fixed amount of work. When that is used up, the ranges
-// that the edit is known to have changed are shown as they are, removed lines before added ones. Lines that fill
-// screens are cut around the change, and both texts have a greatest size.
+// "An O(ND) Difference Algorithm", 1986) is looked for within a fixed amount of work, and where many lines lie between
+// the first and the last change only in the ranges that the edit is known to have changed. When the work is used up,
+// what differs is shown as it is, removed lines before added ones. Lines that fill screens are cut around the change,
+// and both texts have a greatest size.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,8 @@ struct LineChange {
   friend bool operator==(const LineChange&, const LineChange&) = default;
 };
 
-/// The shortest list of changes from one text to the other, in order. `known` helps where the texts differ too much
-/// for that; without it they then become one change.
+/// The shortest list of changes from one text to the other, in order. `known` keeps it quick, and close to the
+/// shortest, where the texts are long.
 std::vector<LineChange> diff_lines(std::string_view old_text, std::string_view new_text,
                                    std::span<const TextWindow> known = {});
 
