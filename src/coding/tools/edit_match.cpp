@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <utf8proc.h>
@@ -490,7 +491,8 @@ std::expected<EditedText, std::string> apply_edits(const LfText& file, std::span
     place.edit = i;
     places.push_back(std::move(place));
   }
-  std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.begin < b.begin; });
+  std::sort(places.begin(), places.end(),
+            [](const Place& a, const Place& b) { return std::pair(a.begin, a.edit) < std::pair(b.begin, b.edit); });
   for (std::size_t i = 1; i < places.size(); ++i) {
     if (places[i].begin >= places[i - 1].end) continue;
     return std::unexpected(
