@@ -194,16 +194,23 @@ std::vector<SessionInfo> read_all(const std::vector<fs::path>& files, const List
       others.emplace_back(work);
     work();
   }
-  std::vector<SessionInfo> infos;
+  std::vector<SessionInfo*> order;
   for (std::optional<SessionInfo>& info : found) {
     if (!info) continue;
     if (options.only_cwd &&
         resolve_path(info->cwd, *options.only_cwd) != resolve_path(options.only_cwd->string(), "/")) {
       continue;
     }
-    infos.push_back(*std::move(info));
+    order.push_back(&*info);
   }
-  std::stable_sort(infos.begin(), infos.end(), [](const auto& a, const auto& b) { return a.modified > b.modified; });
+  // Of equal times the one that was found first: it stands before the other in `found`.
+  std::sort(order.begin(), order.end(), [](const SessionInfo* a, const SessionInfo* b) {
+    return a->modified != b->modified ? a->modified > b->modified : std::less<>()(a, b);
+  });
+  std::vector<SessionInfo> infos;
+  infos.reserve(order.size());
+  for (SessionInfo* info : order)
+    infos.push_back(std::move(*info));
   return infos;
 }
 

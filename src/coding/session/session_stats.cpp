@@ -76,8 +76,8 @@ SessionStats stats_of(const EntryIndex& index) {
     }
   }
   std::erase_if(stats.costs, [](const SessionStats::Part& part) { return part.cost == 0; });
-  std::stable_sort(stats.costs.begin(), stats.costs.end(),
-                   [](const auto& a, const auto& b) { return a.cost > b.cost; });
+  std::sort(stats.costs.begin(), stats.costs.end(),
+            [](const auto& x, const auto& y) { return x.cost != y.cost ? x.cost > y.cost : x.name < y.name; });
   return stats;
 }
 

@@ -8,32 +8,36 @@ namespace tau::coding {
 
 namespace {
 
-/// By time, records of equal or unreadable time in their order. Insertion sort: the comparison is no strict order when
-/// a time cannot be read, and nearly every list is sorted already.
+struct Timed {
+  std::optional<std::int64_t> time;
+  std::size_t position;  // in the list, for equal times
+  EntryNumber number;
+};
+
+/// By time, records of equal or unreadable time in their order.
 void sort_by_time(const EntryIndex& index, std::vector<EntryNumber>& entries) {
   if (entries.size() < 2) return;
-  std::vector<std::pair<std::optional<std::int64_t>, EntryNumber>> timed;
+  std::vector<Timed> timed;
   timed.reserve(entries.size());
   bool all_valid = true;
   for (const EntryNumber n : entries) {
-    timed.emplace_back(entry_time(index.head(n).timestamp), n);
-    all_valid = all_valid && timed.back().first.has_value();
+    timed.push_back({entry_time(index.head(n).timestamp), timed.size(), n});
+    all_valid = all_valid && timed.back().time.has_value();
   }
-  const auto earlier = [](const auto& a, const auto& b) { return a.first && b.first && *a.first < *b.first; };
   if (all_valid) {
-    std::stable_sort(timed.begin(), timed.end(), earlier);
+    std::sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
+      return *a.time != *b.time ? *a.time < *b.time : a.position < b.position;
+    });
   } else {
+    // "Neither is earlier" is no equivalence when a time cannot be read: only a sort that compares neighbours is safe.
+    const auto earlier = [](const Timed& a, const Timed& b) { return a.time && b.time && *a.time < *b.time; };
     for (std::size_t i = 1; i < timed.size(); ++i) {
       for (std::size_t j = i; j > 0 && earlier(timed[j], timed[j - 1]); --j)
         std::swap(timed[j], timed[j - 1]);
     }
   }
-  std::transform(timed.begin(), timed.end(), entries.begin(), [](const auto& t) { return t.second; });
+  std::transform(timed.begin(), timed.end(), entries.begin(), [](const Timed& t) { return t.number; });
 }
-
-}  // namespace
-
-namespace {
 
 /// Marks what can be reached from `from` and was not seen yet.
 void walk(const SessionTree& tree, EntryNumber from, std::vector<bool>& seen) {
