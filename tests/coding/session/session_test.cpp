@@ -330,6 +330,19 @@ TEST_F(SessionWriting, AFailedWriteIsMadeUpForByTheNextOne) {  // FF-26
   EXPECT_THAT(texts(*open(file)), ElementsAre("one", "two", "three", "four"));
 }
 
+TEST_F(SessionWriting, ARecordThatIsWrittenLateDoesNotMoveALeafThatWasMovedMeanwhile) {  // FF-26
+  const fs::path file = folder_.write("s.jsonl", file_of({entry("a1", "", "one"), entry("a2", "a1", "two")}));
+  auto session = open(file);
+  {
+    const FullDisk full(fs::file_size(file));
+    EXPECT_FALSE(session->append_message(user("late")));
+  }
+  ASSERT_TRUE(session->branch("a1"));
+  ASSERT_TRUE(session->ensure_on_disk());
+  EXPECT_EQ(session->leaf(), "a1");
+  EXPECT_EQ(session->index().size(), 3u);
+}
+
 TEST_F(SessionWriting, WhatCouldNotBeCreatedIsCreatedLater) {  // FF-26, FF-27
   const auto session = Session::create(folder_.path(), "/srv");
   {
