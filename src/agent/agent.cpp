@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "agent/default_stream.h"
@@ -15,10 +15,9 @@ namespace tau::agent {
 
 namespace {
 
-/// The partial reply lives as long as the delivery of its event; nothing may point to it afterwards.
-struct ForgetPartial {
-  void operator()(AgentState* state) const { state->streaming = nullptr; }
-};
+asio::awaitable<void> wait_on(asio::steady_timer& timer) {
+  [[maybe_unused]] const auto result = co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+}
 
 }  // namespace
 
@@ -217,22 +216,20 @@ void Agent::reduce(const AgentEvent& event) {
 
 Completion Agent::dispatch(const AgentEvent& event, const std::stop_token& stop) {
   reduce(event);
-  std::unique_ptr<AgentState, ForgetPartial> delivery(&state_);
+  Delivery delivery(&state_);
   // By index: a listener may subscribe another one, which is called for this event too.
   for (std::size_t i = 0; i < subscriptions_.size(); ++i) {
     const std::shared_ptr<Subscription> subscription = subscriptions_[i];
     if (!subscription->active) continue;
     Completion wait = subscription->listener(event, stop);
     if (!wait) continue;
-    delivery.release();
-    return dispatch_rest(*std::move(wait), event, i + 1, stop);
+    return dispatch_rest(std::move(delivery), *std::move(wait), event, i + 1, stop);
   }
   return std::nullopt;
 }
 
-asio::awaitable<void> Agent::dispatch_rest(asio::awaitable<void> wait, const AgentEvent& event, std::size_t next,
-                                           std::stop_token stop) {
-  const std::unique_ptr<AgentState, ForgetPartial> delivery(&state_);
+asio::awaitable<void> Agent::dispatch_rest([[maybe_unused]] Delivery delivery, asio::awaitable<void> wait,
+                                           const AgentEvent& event, std::size_t next, std::stop_token stop) {
   co_await std::move(wait);
   for (std::size_t i = next; i < subscriptions_.size(); ++i) {
     const std::shared_ptr<Subscription> subscription = subscriptions_[i];
@@ -293,10 +290,8 @@ void Agent::abort() {
 }
 
 asio::awaitable<void> Agent::wait_for_idle() {
-  while (state_.is_streaming) {
-    boost::system::error_code ignored;
-    co_await idle_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  }
+  while (state_.is_streaming)
+    co_await wait_on(idle_);
 }
 
 void Agent::reset() {

@@ -121,6 +121,12 @@ class Agent {
     bool active = true;
   };
 
+  /// The partial reply lives as long as the delivery of its event; nothing may point to it afterwards.
+  struct ForgetPartial {
+    void operator()(AgentState* state) const { state->streaming = nullptr; }
+  };
+  using Delivery = std::unique_ptr<AgentState, ForgetPartial>;
+
   asio::awaitable<void> run(std::vector<AgentMessage> prompts, bool skip_first_steering);
   asio::awaitable<void> run_normalized(std::vector<AgentMessage> prompts, bool skip_first_steering,
                                        std::stop_token stop);
@@ -130,8 +136,8 @@ class Agent {
   void finish();
   void reduce(const AgentEvent& event);
   Completion dispatch(const AgentEvent& event, const std::stop_token& stop);
-  asio::awaitable<void> dispatch_rest(asio::awaitable<void> wait, const AgentEvent& event, std::size_t next,
-                                      std::stop_token stop);
+  asio::awaitable<void> dispatch_rest(Delivery delivery, asio::awaitable<void> wait, const AgentEvent& event,
+                                      std::size_t next, std::stop_token stop);
 
   asio::any_io_executor executor_;
   AgentOptions options_;

@@ -223,7 +223,7 @@ json::object proxy_request_body(const ai::Model& model, const ai::Context& conte
 }
 
 ai::StreamFunction make_proxy_stream(ai::http::Client& client, ProxyServer server) {
-  return [&client, server = std::move(server)](ai::Model model, ai::Context context, ai::StreamOptions options,
+  return [&client, server = std::move(server)](ai::Model model, const ai::Context& context, ai::StreamOptions options,
                                                ai::EventSink sink, std::stop_token stop) {
     ai::ProviderCall call;
     call.request.url = server.url + "/api/stream";
