@@ -19,7 +19,6 @@
 #include "app/startup.h"
 #include "app/version.h"
 #include "base/process.h"
-#include "coding/config/paths.h"
 
 namespace tau::app {
 
@@ -103,10 +102,10 @@ asio::awaitable<int> run_mode(Runtime& runtime, Plan plan, Prompts prompts, Outp
 }
 
 int print_models(const Arguments& arguments) {
-  const coding::ModelRegistry registry({.agent_folder = coding::agent_folder()});
-  for (const std::string& problem : registry.problems())
+  const auto registry = make_registry();
+  for (const std::string& problem : registry->problems())
     tell("Warning", problem);
-  const coding::ModelListing listing = coding::list_models(registry, arguments.list_models_search);
+  const coding::ModelListing listing = coding::list_models(*registry, arguments.list_models_search);
   const bool plain_command = !arguments.print && !arguments.mode;  // MO-9
   Output out(plain_command ? STDOUT_FILENO : STDERR_FILENO);
   out.write(listing.table);

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "ai/providers/anthropic_messages.h"
 #include "ai/providers/api_registry.h"
+#include "ai/providers/openai_completions.h"
 #include "ai/providers/scripted.h"
 #include "base/files.h"
 #include "coding/config/paths.h"
@@ -232,10 +234,11 @@ std::expected<coding::StartChoice, Error> choose_model(const Arguments& argument
     const std::vector<std::string> problems = runtime.registry->problems();
     if (!problems.empty()) return std::unexpected(error(problems.front()));
     if (!fall_back_to_tour) {
-      return std::unexpected(error(fmt::format(
-          "No model can be used: no provider has a key. Set ANTHROPIC_API_KEY or another provider's variable, add a key "
-          "to auth.json, or describe a server in {}. Without a key: --provider scripted --model tour",
-          runtime.registry->models_file().string())));
+      return std::unexpected(
+          error(fmt::format("No model can be used: no provider has a key. Set ANTHROPIC_API_KEY or another provider's "
+                            "variable, add a key "
+                            "to auth.json, or describe a server in {}. Without a key: --provider scripted --model tour",
+                            runtime.registry->models_file().string())));
     }
     choice.model = ai::scripted_model("tour");
     choice.warnings.emplace_back(
@@ -246,6 +249,13 @@ std::expected<coding::StartChoice, Error> choose_model(const Arguments& argument
 }
 
 }  // namespace
+
+std::unique_ptr<coding::ModelRegistry> make_registry() {
+  coding::RegistryOptions options;
+  options.agent_folder = coding::agent_folder();
+  options.apis = {std::string(ai::kAnthropicMessagesApi), std::string(ai::kOpenAiCompletionsApi)};
+  return std::make_unique<coding::ModelRegistry>(std::move(options));
+}
 
 std::expected<fs::path, Error> current_folder() {
   std::error_code failed;
@@ -296,7 +306,7 @@ std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments,
   for (std::string& warning : runtime->settings->take_warnings())
     runtime->warnings.push_back(std::move(warning));
 
-  runtime->registry = std::make_unique<coding::ModelRegistry>(coding::RegistryOptions{.agent_folder = agent_folder});
+  runtime->registry = make_registry();
   auto choice = choose_model(arguments, *runtime, fall_back_to_tour);
   if (!choice) return std::unexpected(std::move(choice.error()));
   for (std::string& warning : choice->warnings)

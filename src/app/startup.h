@@ -36,6 +36,9 @@ struct Runtime {
 std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments, boost::asio::any_io_executor executor,
                                                      bool fall_back_to_tour);
 
+/// The models of this user whose APIs tau speaks.
+std::unique_ptr<coding::ModelRegistry> make_registry();
+
 /// The folder that tau was started in; fails when it no longer exists (FF-117).
 std::expected<std::filesystem::path, Error> current_folder();
 

@@ -81,7 +81,7 @@ Truncation truncate_head(std::string_view text, TruncationLimits limits, std::si
     at = end + 1;
   }
   t.first_line_exceeds_limit = lines == 0;
-  t.truncated_by = over_bytes || lines < limits.max_lines || t.total_lines <= limits.max_lines ? "bytes" : "lines";
+  t.truncated_by = over_bytes ? "bytes" : "lines";
   keep(t, text.substr(0, taken), lines);
   return t;
 }
@@ -107,7 +107,7 @@ Truncation truncate_tail(std::string_view text, TruncationLimits limits) {
     start = line;
     ++lines;
   }
-  t.truncated_by = over_bytes || lines < limits.max_lines || t.total_lines <= limits.max_lines ? "bytes" : "lines";
+  t.truncated_by = over_bytes ? "bytes" : "lines";
   if (lines == 0) {
     const std::size_t newline = text.rfind('\n');
     const std::string_view last = newline == std::string_view::npos ? text : text.substr(newline + 1);
