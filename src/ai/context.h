@@ -40,13 +40,13 @@ struct HttpStatus {
 /// The neutral options of one model call (SimpleStreamOptions).
 struct StreamOptions {
   std::optional<std::string> api_key;
-  Headers headers;                          // override everything else
-  std::map<std::string, std::string> env;   // overrides the process environment for provider settings
+  Headers headers;                         // override everything else
+  std::map<std::string, std::string> env;  // overrides the process environment for provider settings
   std::optional<double> temperature;
   std::optional<double> max_tokens;
   json::object sampling_params;
-  std::optional<json::value> tool_choice;   // "auto", "none", or what the api takes
-  std::optional<ThinkingLevel> reasoning;   // none = thinking off
+  std::optional<json::value> tool_choice;  // "auto", "none", or what the api takes
+  std::optional<ThinkingLevel> reasoning;  // none = thinking off
   std::map<ThinkingLevel, double> thinking_budgets;
   std::optional<CacheRetention> cache_retention;  // none: PI_CACHE_RETENTION=long, else short (AI-61)
   std::optional<std::string> session_id;

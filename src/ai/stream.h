@@ -58,8 +58,7 @@ using EventSink = std::function<std::optional<asio::awaitable<void>>(const Strea
 
 /// One model call. Emits exactly one StreamDone or StreamError, as the last event (AI-21), and returns that message.
 /// Runs on the caller's executor. `stop` ends the call within 100 ms.
-using StreamFunction = std::function<asio::awaitable<AssistantMessage>(Model model, Context context,
-                                                                       StreamOptions options, EventSink sink,
-                                                                       std::stop_token stop)>;
+using StreamFunction = std::function<asio::awaitable<AssistantMessage>(
+    Model model, Context context, StreamOptions options, EventSink sink, std::stop_token stop)>;
 
 }  // namespace tau::ai

@@ -12,6 +12,8 @@ struct Error {
 };
 
 /// `return failure("cannot read {}: {}", path, reason)` style helpers live with fmt; this one only wraps a text.
-inline Error error(std::string message) { return Error{std::move(message)}; }
+inline Error error(std::string message) {
+  return Error{std::move(message)};
+}
 
 }  // namespace tau

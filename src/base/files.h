@@ -1,13 +1,13 @@
 // Reading and writing files so that a crash, a full disk or a second process never leaves half a file.
 #pragma once
 
+#include <sys/types.h>
+
 #include <expected>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <sys/types.h>
 
 #include "base/error.h"
 

@@ -22,17 +22,17 @@ namespace tau {
 namespace asio = boost::asio;
 
 struct ProcessOptions {
-  std::vector<std::string> argv;                                 // argv[0] is looked up on PATH
+  std::vector<std::string> argv;  // argv[0] is looked up on PATH
   std::filesystem::path working_directory;
   std::map<std::string, std::optional<std::string>> environment;  // changes to our own; nothing = removed
-  std::optional<std::chrono::milliseconds> timeout;              // none = no limit
+  std::optional<std::chrono::milliseconds> timeout;               // none = no limit
   /// After the program has exited, output of children that hold the pipe is awaited until it was quiet for so long.
   std::chrono::milliseconds quiet_period{100};
 };
 
 struct ProcessExit {
-  int code = 0;          // exit code; 128 + signal when ended by a signal
-  int signal = 0;        // 0 unless ended by a signal
+  int code = 0;    // exit code; 128 + signal when ended by a signal
+  int signal = 0;  // 0 unless ended by a signal
   bool timed_out = false;
   bool aborted = false;  // `stop` was requested
 };

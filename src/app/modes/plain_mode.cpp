@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t kShownLines = 12;   // of a tool's result
+constexpr std::size_t kShownLines = 12;    // of a tool's result
 constexpr std::size_t kTitleLength = 100;  // characters of a call's title
 
 /// What a call is about, in a line: the argument that a reader looks for first.

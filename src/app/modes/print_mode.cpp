@@ -82,7 +82,14 @@ asio::awaitable<int> run_text_mode(Runtime& runtime, Prompts prompts, Output& ou
     for (const ai::AssistantBlock& block : reply->content) {
       const auto* text = std::get_if<ai::TextContent>(&block);
       if (text == nullptr) continue;
-      out.write((terminal ? printable(text->text) : utf8::remove_lone_surrogates(text->text)) + "\n");
+      if (terminal) {
+        out.write(printable(text->text));
+      } else if (utf8::has_lone_surrogates(text->text)) {
+        out.write(utf8::remove_lone_surrogates(text->text));
+      } else {
+        out.write(text->text);
+      }
+      out.write("\n");
     }
   }
   if (out.closed()) co_return 1;

@@ -227,7 +227,9 @@ std::expected<void, Error> Session::append(EntryType type, json::object members,
     o.emplace(key, std::move(member));
   if (order == KeyOrder::kPlaceLast) put_place();
 
-  const EntryNumber number = index_.add(head, json::to_text(o));
+  std::string text = json::to_text(o);
+  o = {};  // of a long answer not twice in memory while it is written
+  const EntryNumber number = index_.add(head, std::move(text));
   if (message != nullptr) messages_.emplace(number, *message);
   tip_ = number;
   if (file_ && file_->exists()) {

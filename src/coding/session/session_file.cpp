@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <tuple>
@@ -23,14 +25,19 @@ std::unexpected<Error> failed(std::string_view doing, const std::filesystem::pat
       error(fmt::format("cannot {} the session file {}: {}", doing, path.string(), std::strerror(code))));
 }
 
-/// One write. A short one counts as a failure: the disk is full when the system gives no reason. Returns errno or 0.
-int write_once(int fd, std::string_view bytes, std::size_t& written) {
+/// `lead`, the record and its line end in one system call, without a copy of the record. A short write counts as a
+/// failure: the disk is full when the system gives no reason. Returns errno or 0.
+int write_once(int fd, std::string_view lead, std::string_view record, std::size_t& written) {
+  const auto part = [](std::string_view bytes) {
+    return iovec{const_cast<char*>(bytes.data()), bytes.size()};  // NOLINT: writev does not change what it writes
+  };
+  const std::array<iovec, 3> parts{part(lead), part(record), part("\n")};
   ssize_t n = 0;
   do {
-    n = ::write(fd, bytes.data(), bytes.size());
+    n = ::writev(fd, parts.data(), static_cast<int>(parts.size()));
   } while (n < 0 && errno == EINTR);
   written = n > 0 ? static_cast<std::size_t>(n) : 0;
-  if (written == bytes.size()) return 0;
+  if (written == lead.size() + record.size() + 1) return 0;
   return n < 0 ? errno : ENOSPC;
 }
 
@@ -121,17 +128,14 @@ std::expected<SessionFile::Written, Error> SessionFile::append(std::string_view 
   struct stat before{};
   if (::fstat(file.get(), &before) != 0) return failed("write", path_, errno);
   const auto size = static_cast<std::uint64_t>(before.st_size);
-  std::string bytes;
-  bytes.reserve(line.size() + 2);
+  std::string_view lead;
   if (size > 0) {
     char last = '\n';
-    if (::pread(file.get(), &last, 1, before.st_size - 1) == 1 && last != '\n') bytes += '\n';  // FF-23
+    if (::pread(file.get(), &last, 1, before.st_size - 1) == 1 && last != '\n') lead = "\n";  // FF-23
   }
-  const std::size_t lead = bytes.size();
-  bytes += line;
-  bytes += '\n';
+  const std::size_t length = lead.size() + line.size() + 1;
   std::size_t count = 0;
-  if (const int code = write_once(file.get(), bytes, count)) {
+  if (const int code = write_once(file.get(), lead, line, count)) {
     // The piece is taken back while it is still the last of the file. One that stays is closed by the next append and
     // left out by readers.
     struct stat after{};
@@ -143,8 +147,8 @@ std::expected<SessionFile::Written, Error> SessionFile::append(std::string_view 
   if (sync_ == SyncPolicy::kEachRecord && ::fdatasync(file.get()) != 0) return failed("write", path_, errno);
   // In append mode the position is behind what was written, wherever the end of the file was by then.
   const off_t end = ::lseek(file.get(), 0, SEEK_CUR);
-  const std::uint64_t begin = static_cast<std::uint64_t>(end) - bytes.size();
-  Written written{begin + lead, std::exchange(known_end_, begin + bytes.size()), begin};
+  const std::uint64_t begin = static_cast<std::uint64_t>(end) - length;
+  Written written{begin + lead.size(), std::exchange(known_end_, begin + length), begin};
   if (written.foreign_begin > written.foreign_end) written.foreign_begin = written.foreign_end;
   return written;
 }
