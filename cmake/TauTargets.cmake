@@ -12,7 +12,8 @@ target_compile_options(tau_settings INTERFACE
   # g++ 12 reports these falsely inside std::optional, std::variant and coroutine frames.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
     -Wno-restrict -Wno-dangling-pointer -Wno-nonnull -Wno-free-nonheap-object -Wno-missing-field-initializers>
-  $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-field-initializers>)
+  # std::stable_sort of libstdc++ 12 uses a function that it marks as deprecated itself.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-field-initializers -Wno-deprecated-declarations>)
 target_compile_definitions(tau_settings INTERFACE
   BOOST_ASIO_SEPARATE_COMPILATION
   BOOST_ASIO_NO_DEPRECATED

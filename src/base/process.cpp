@@ -42,6 +42,8 @@ constexpr std::chrono::milliseconds kGrace{300};
 constexpr std::chrono::milliseconds kLook{20};
 /// After SIGKILL: a process that is stuck in the kernel is not waited for.
 constexpr std::chrono::milliseconds kGiveUp{500};
+/// How long output of background children is waited for that never falls silent (FF-56).
+constexpr std::chrono::seconds kLongestAfterExit{5};
 constexpr std::size_t kReadSize = 256 * 1024;
 
 /// The environment of a child: ours with the changes, as "NAME=value".
@@ -89,12 +91,13 @@ class SpawnActions {
   posix_spawnattr_t attributes_{};
 };
 
-/// Starts the program in a session of its own; returns its pid. `output` becomes its stdout and stderr.
-std::expected<pid_t, Error> spawn(const ProcessOptions& options, const std::string& marker, int output) {
+/// Starts the program in a session of its own; returns its pid. `output` and `errors` become its stdout and stderr.
+std::expected<pid_t, Error> spawn(const ProcessOptions& options, const std::string& marker, int output, int errors) {
   SpawnActions spawn;
   posix_spawn_file_actions_addopen(spawn.actions(), 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(spawn.actions(), output, 1);
-  posix_spawn_file_actions_adddup2(spawn.actions(), output, 2);
+  posix_spawn_file_actions_adddup2(spawn.actions(), errors, 2);
+  posix_spawn_file_actions_addclosefrom_np(spawn.actions(), 3);  // also what others opened without O_CLOEXEC
   if (!options.working_directory.empty()) {
     posix_spawn_file_actions_addchdir_np(spawn.actions(), options.working_directory.c_str());
   }
@@ -118,25 +121,93 @@ std::expected<pid_t, Error> spawn(const ProcessOptions& options, const std::stri
   return pid;
 }
 
+/// The reading end of a pipe that the program writes to.
+class Pipe : public std::enable_shared_from_this<Pipe> {
+ public:
+  using Sink = std::function<void(std::string_view)>;
+
+  Pipe(const asio::any_io_executor& executor, int fd, Sink sink)
+      : descriptor_(executor, fd), sink_(std::move(sink)), buffer_(kReadSize, '\0') {}
+
+  /// on_change() is called after each piece of output and at the end of it.
+  void start(std::function<void()> on_change) {
+    on_change_ = std::move(on_change);
+    read();
+  }
+  bool ended() const { return ended_; }
+
+  /// Output that comes later is nobody's (CA-321); a child that still writes must not be killed by a closed pipe, so
+  /// the descriptor is drained in the background as long as somebody holds its other end.
+  void abandon() {
+    sink_ = nullptr;
+    on_change_ = nullptr;
+    boost::system::error_code ignored;
+    if (ended_) descriptor_.close(ignored);
+  }
+
+ private:
+  void read() {
+    descriptor_.async_read_some(asio::buffer(buffer_),
+                                [self = shared_from_this()](const boost::system::error_code& failed, std::size_t n) {
+                                  if (n > 0 && self->sink_) self->sink_(std::string_view(self->buffer_.data(), n));
+                                  self->ended_ = static_cast<bool>(failed);
+                                  if (self->on_change_) self->on_change_();
+                                  if (!self->ended_) self->read();
+                                });
+  }
+
+  asio::posix::stream_descriptor descriptor_;
+  Sink sink_;
+  std::string buffer_;
+  std::function<void()> on_change_;
+  bool ended_ = false;
+};
+
+/// Both ends, closed when nobody took them.
+struct PipeEnds {
+  int read = -1;
+  int write = -1;
+
+  PipeEnds() = default;
+  PipeEnds(const PipeEnds&) = delete;
+  PipeEnds& operator=(const PipeEnds&) = delete;
+  ~PipeEnds() {
+    if (read >= 0) ::close(read);
+    if (write >= 0) ::close(write);
+  }
+  bool open() {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+    read = ends[0];
+    write = ends[1];
+    fcntl(read, F_SETPIPE_SZ, 1 << 20);  // fewer wake-ups; a refusal does no harm
+    fcntl(read, F_SETFL, O_NONBLOCK);
+    return true;
+  }
+  int take_read() { return std::exchange(read, -1); }
+};
+
 /// One run: asynchronous handlers note what happens and wake the coroutine, which decides.
 class Run : public std::enable_shared_from_this<Run> {
  public:
-  Run(asio::any_io_executor executor, pid_t pid, int output, int pidfd, std::function<void(std::string_view)> on_output)
-      : wake_(executor),
-        output_(executor, output),
-        exit_(executor, pidfd),
-        pid_(pid),
-        on_output_(std::move(on_output)) {
-    buffer_.resize(kReadSize);
-  }
+  Run(asio::any_io_executor executor, pid_t pid, int pidfd) : wake_(executor), exit_(executor, pidfd), pid_(pid) {}
+
+  void read_from(std::shared_ptr<Pipe> pipe) { pipes_.push_back(std::move(pipe)); }
 
   void start() {
-    read();
+    for (const std::shared_ptr<Pipe>& pipe : pipes_) {
+      pipe->start([weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->last_activity_ = Clock::now();
+        if (self->output_ended()) self->wake_.cancel();
+      });
+    }
     exit_.async_wait(asio::posix::stream_descriptor::wait_read,
                      [self = shared_from_this()](const boost::system::error_code&) {
                        int status = 0;
                        if (waitpid(self->pid_, &status, WNOHANG) == self->pid_) self->status_ = status;
-                       self->last_activity_ = Clock::now();
+                       self->exited_at_ = self->last_activity_ = Clock::now();
                        self->wake_.cancel();
                      });
   }
@@ -149,7 +220,7 @@ class Run : public std::enable_shared_from_this<Run> {
     ProcessExit result;
     while (!done(options)) {
       Clock::time_point deadline = exited() ? last_activity_ + options.quiet_period : Clock::time_point::max();
-      if (!ending_ && options.timeout) deadline = std::min(deadline, started + *options.timeout);
+      if (!ending_ && !exited() && options.timeout) deadline = std::min(deadline, started + *options.timeout);
       if (ending_) deadline = std::min(deadline, Clock::now() + kLook);
       wake_.expires_at(deadline);
       boost::system::error_code ignored;
@@ -165,7 +236,10 @@ class Run : public std::enable_shared_from_this<Run> {
         go_on_ending(marker);
       }
     }
-    close();
+    for (const std::shared_ptr<Pipe>& pipe : pipes_)
+      pipe->abandon();
+    boost::system::error_code ignored;
+    exit_.cancel(ignored);
     if (status_) {
       if (WIFSIGNALED(*status_)) {
         result.signal = WTERMSIG(*status_);
@@ -180,26 +254,15 @@ class Run : public std::enable_shared_from_this<Run> {
  private:
   bool exited() const { return status_.has_value(); }
 
-  bool done(const ProcessOptions& options) const {
-    if (ending_) return tree_is_gone_;
-    return exited() && (end_of_output_ || Clock::now() >= last_activity_ + options.quiet_period);
+  bool output_ended() const {
+    return std::all_of(pipes_.begin(), pipes_.end(), [](const auto& pipe) { return pipe->ended(); });
   }
 
-  void read() {
-    output_.async_read_some(asio::buffer(buffer_),
-                            [self = shared_from_this()](const boost::system::error_code& failed, std::size_t n) {
-                              if (self->closed_) return;
-                              if (n > 0) {
-                                self->last_activity_ = Clock::now();
-                                self->on_output_(std::string_view(self->buffer_.data(), n));
-                              }
-                              if (failed) {
-                                self->end_of_output_ = true;
-                                self->wake_.cancel();
-                              } else {
-                                self->read();
-                              }
-                            });
+  bool done(const ProcessOptions& options) const {
+    if (ending_) return tree_is_gone_;
+    if (!exited()) return false;
+    const auto now = Clock::now();
+    return output_ended() || now >= last_activity_ + options.quiet_period || now >= exited_at_ + kLongestAfterExit;
   }
 
   void begin_to_end(const std::string& marker) {
@@ -219,41 +282,48 @@ class Run : public std::enable_shared_from_this<Run> {
     }
   }
 
-  /// Output that comes later is nobody's (CA-321); a child that still writes must not be killed by a closed pipe, so
-  /// the descriptor is drained in the background as long as somebody holds its other end.
-  void close() {
-    closed_ = true;
-    boost::system::error_code ignored;
-    exit_.cancel(ignored);
-    if (end_of_output_) {
-      output_.close(ignored);
-    } else {
-      output_.cancel(ignored);
-      drain();
+  asio::steady_timer wake_;
+  std::vector<std::shared_ptr<Pipe>> pipes_;
+  asio::posix::stream_descriptor exit_;  // a pidfd: readable when the process has ended
+  pid_t pid_;
+  std::optional<int> status_;
+  Clock::time_point last_activity_ = Clock::now();
+  Clock::time_point exited_at_{};
+  Clock::time_point term_at_{};
+  bool ending_ = false;
+  bool tree_is_gone_ = false;
+};
+
+/// Reaps the background children of earlier commands when they end. Ending may leave us further orphans.
+class OrphanWatch : public std::enable_shared_from_this<OrphanWatch> {
+ public:
+  static void watch_all(const asio::any_io_executor& executor) {
+    for (const pid_t pid : take_orphans()) {
+      const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+      if (fd < 0) {
+        release_orphan(pid);
+        continue;
+      }
+      std::make_shared<OrphanWatch>(executor, pid, fd)->start();
     }
   }
 
-  void drain() {
-    output_.async_read_some(asio::buffer(buffer_),
-                            [self = shared_from_this()](const boost::system::error_code& failed, std::size_t) {
-                              if (failed != asio::error::operation_aborted && failed) return;
-                              self->drain();
-                            });
+  OrphanWatch(const asio::any_io_executor& executor, pid_t pid, int fd) : exit_(executor, fd), pid_(pid) {}
+  ~OrphanWatch() { release_orphan(pid_); }
+  OrphanWatch(const OrphanWatch&) = delete;
+  OrphanWatch& operator=(const OrphanWatch&) = delete;
+
+ private:
+  void start() {
+    exit_.async_wait(asio::posix::stream_descriptor::wait_read,
+                     [self = shared_from_this()](const boost::system::error_code& failed) {
+                       waitpid(self->pid_, nullptr, WNOHANG);
+                       if (!failed) watch_all(self->exit_.get_executor());
+                     });
   }
 
-  asio::steady_timer wake_;
-  asio::posix::stream_descriptor output_;
-  asio::posix::stream_descriptor exit_;  // a pidfd: readable when the process has ended
+  asio::posix::stream_descriptor exit_;
   pid_t pid_;
-  std::function<void(std::string_view)> on_output_;
-  std::string buffer_;
-  std::optional<int> status_;
-  Clock::time_point last_activity_ = Clock::now();
-  Clock::time_point term_at_{};
-  bool end_of_output_ = false;
-  bool ending_ = false;
-  bool tree_is_gone_ = false;
-  bool closed_ = false;
 };
 
 }  // namespace
@@ -263,26 +333,34 @@ asio::awaitable<std::expected<ProcessExit, Error>> run_process(ProcessOptions op
                                                                std::stop_token stop) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   become_subreaper();
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+  PipeEnds output;
+  PipeEnds errors;
+  if (!output.open() || (options.on_errors && !errors.open())) {
     co_return std::unexpected(error(fmt::format("cannot make a pipe: {}", std::strerror(errno))));
   }
-  fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);  // fewer wake-ups; a refusal does no harm
   const std::string marker = new_process_tree_marker();
-  const std::expected<pid_t, Error> pid = spawn(options, marker, ends[1]);
-  ::close(ends[1]);
-  const int pidfd = pid ? static_cast<int>(syscall(SYS_pidfd_open, *pid, 0)) : -1;
-  if (!pid || pidfd < 0) {
-    ::close(ends[0]);
-    if (!pid) co_return std::unexpected(pid.error());
-    kill(-*pid, SIGKILL);
-    co_return std::unexpected(error(fmt::format("cannot watch {}: {}", options.argv.front(), std::strerror(errno))));
-  }
-  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  const std::expected<pid_t, Error> pid =
+      spawn(options, marker, output.write, options.on_errors ? errors.write : output.write);
+  if (!pid) co_return std::unexpected(pid.error());
   const ProcessTreeEntry entry(*pid, marker);
-  const auto run = std::make_shared<Run>(executor, *pid, ends[0], pidfd, std::move(on_output));
+  const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, *pid, 0));
+  if (pidfd < 0) {
+    const int reason = errno;
+    kill(-*pid, SIGKILL);
+    waitpid(*pid, nullptr, 0);
+    co_return std::unexpected(error(fmt::format("cannot watch {}: {}", options.argv.front(), std::strerror(reason))));
+  }
+  for (PipeEnds* ends : {&output, &errors}) {
+    if (ends->write >= 0) ::close(std::exchange(ends->write, -1));
+  }
+  const auto run = std::make_shared<Run>(executor, *pid, pidfd);
+  run->read_from(std::make_shared<Pipe>(executor, output.take_read(), std::move(on_output)));
+  if (options.on_errors) {
+    run->read_from(std::make_shared<Pipe>(executor, errors.take_read(), std::move(options.on_errors)));
+  }
   run->start();
   ProcessExit result = co_await run->finish(std::move(options), marker, std::move(stop));
+  OrphanWatch::watch_all(executor);
   co_return result;
 }
 

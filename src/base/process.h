@@ -26,6 +26,8 @@ struct ProcessOptions {
   std::filesystem::path working_directory;
   std::map<std::string, std::optional<std::string>> environment;  // changes to our own; nothing = removed
   std::optional<std::chrono::milliseconds> timeout;               // none = no limit
+  /// Where stderr goes when it is to be kept apart; when empty it goes where stdout goes.
+  std::function<void(std::string_view bytes)> on_errors;
   /// After the program has exited, output of children that hold the pipe is awaited until it was quiet for so long.
   std::chrono::milliseconds quiet_period{100};
 };
@@ -40,6 +42,8 @@ struct ProcessExit {
 /// Runs a program to its end. stdin is /dev/null; stdout and stderr go to `on_output` in the order of arrival.
 /// On timeout or stop the whole tree is ended: SIGTERM, after a short grace SIGKILL, first the group, then every
 /// remaining descendant, also those that made a session of their own. Fails when the program cannot be started.
+/// Children that it leaves in the background go on; their later output is read and dropped, and they are reaped when
+/// they end, as long as the executor runs.
 asio::awaitable<std::expected<ProcessExit, Error>> run_process(ProcessOptions options,
                                                                std::function<void(std::string_view bytes)> on_output,
                                                                std::stop_token stop);

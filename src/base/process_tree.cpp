@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -14,7 +15,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -52,6 +55,15 @@ std::string read_proc(pid_t pid, const char* name, std::size_t limit) {
 }
 
 /// "pid (name) state ppid pgrp session …": the name may hold anything, so fields count from the last bracket.
+std::optional<Process> read_stat(pid_t pid) {
+  const std::string stat = read_proc(pid, "stat", 1024);
+  const std::size_t bracket = stat.rfind(')');
+  if (bracket == std::string::npos || bracket + 2 >= stat.size()) return std::nullopt;
+  Process p{pid, 0, 0, 0, stat[bracket + 2]};
+  if (std::sscanf(stat.c_str() + bracket + 3, "%d %d %d", &p.parent, &p.group, &p.session) != 3) return std::nullopt;
+  return p;
+}
+
 std::vector<Process> all_processes() {
   std::vector<Process> out;
   DIR* proc = opendir("/proc");
@@ -60,11 +72,7 @@ std::vector<Process> all_processes() {
     pid_t pid = 0;
     const std::string_view name(entry->d_name);
     if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc() || pid <= 1) continue;
-    const std::string stat = read_proc(pid, "stat", 1024);
-    const std::size_t bracket = stat.rfind(')');
-    if (bracket == std::string::npos || bracket + 2 >= stat.size()) continue;
-    Process p{pid, 0, 0, 0, stat[bracket + 2]};
-    if (std::sscanf(stat.c_str() + bracket + 3, "%d %d %d", &p.parent, &p.group, &p.session) == 3) out.push_back(p);
+    if (const auto p = read_stat(pid)) out.push_back(*p);
   }
   closedir(proc);
   return out;
@@ -93,10 +101,21 @@ std::vector<Process> members(const std::set<pid_t>& roots, std::string_view mark
   return out;
 }
 
+/// What is known of the commands of this program.
+struct Registry {
+  std::map<std::string, pid_t> trees;  // by marker: the commands that run now
+  std::set<pid_t> past_roots;          // sessions of earlier commands
+  std::set<pid_t> watched_orphans;
+
+  bool is_root(pid_t pid) const {
+    return std::any_of(trees.begin(), trees.end(), [&](const auto& tree) { return tree.second == pid; });
+  }
+};
+
 std::mutex registry_mutex;
-std::map<std::string, pid_t>& registry() {
-  static std::map<std::string, pid_t> trees;
-  return trees;
+Registry& registry() {
+  static Registry known;
+  return known;
 }
 
 const std::string& program_marker() {
@@ -131,18 +150,51 @@ bool process_tree_lives(pid_t root, std::string_view marker) {
 }
 
 void signal_process_tree(pid_t root, std::string_view marker, int signal) {
-  for (const Process& p : members({root}, marker))
-    kill(p.pid, signal);
+  const std::vector<Process> tree = members({root}, marker);
+  if (std::any_of(tree.begin(), tree.end(), [&](const Process& p) { return p.group == root; })) kill(-root, signal);
+  for (const Process& p : tree) {
+    if (p.group != root) kill(p.pid, signal);
+  }
+}
+
+std::vector<pid_t> take_orphans() {
+  std::vector<pid_t> children;
+  if (DIR* tasks = opendir("/proc/self/task")) {
+    while (const dirent* task = readdir(tasks)) {
+      if (task->d_name[0] == '.') continue;
+      std::istringstream list(read_proc(getpid(), fmt::format("task/{}/children", task->d_name).c_str(), 1 << 16));
+      for (pid_t pid = 0; list >> pid;)
+        children.push_back(pid);
+    }
+    closedir(tasks);
+  }
+  const std::scoped_lock lock(registry_mutex);
+  std::erase_if(children, [](pid_t pid) {
+    if (registry().is_root(pid) || registry().watched_orphans.contains(pid)) return true;
+    // Other parts of the program may have children of their own.
+    const auto process = read_stat(pid);
+    const bool of_a_command =
+        process && (registry().past_roots.contains(process->session) || has_marker(pid, program_marker() + "-"));
+    if (of_a_command) registry().watched_orphans.insert(pid);
+    return !of_a_command;
+  });
+  return children;
+}
+
+void release_orphan(pid_t pid) {
+  const std::scoped_lock lock(registry_mutex);
+  registry().watched_orphans.erase(pid);
 }
 
 ProcessTreeEntry::ProcessTreeEntry(pid_t root, std::string marker) : marker_(std::move(marker)) {
   const std::scoped_lock lock(registry_mutex);
-  registry().emplace(marker_, root);
+  registry().trees.emplace(marker_, root);
+  registry().past_roots.insert(root);
 }
 
 ProcessTreeEntry::~ProcessTreeEntry() {
   const std::scoped_lock lock(registry_mutex);
-  registry().erase(marker_);
+  registry().trees.erase(marker_);
 }
 
 void end_all_processes() {
@@ -151,7 +203,7 @@ void end_all_processes() {
   std::set<pid_t> roots;
   {
     const std::scoped_lock lock(registry_mutex);
-    for (const auto& [marker, root] : registry())
+    for (const auto& [marker, root] : registry().trees)
       roots.insert(root);
   }
   // The marker of this program finds the running commands and what earlier ones left in the background.

@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tau {
 
@@ -22,8 +23,13 @@ std::string new_process_tree_marker();
 
 /// Whether a process of the tree is alive. Reaps those that have ended and are ours.
 bool process_tree_lives(pid_t root, std::string_view marker);
-/// Each process of the tree gets the signal once, the group of the root in one go.
+/// Each process of the tree gets the signal once. The group of the root gets it in one system call, so that a shell
+/// never sees its command die before it has the signal itself and starts the next one (FF-64).
 void signal_process_tree(pid_t root, std::string_view marker, int signal);
+
+/// Children of ours that a command left behind and nobody watches yet. The caller reaps them and then releases them.
+std::vector<pid_t> take_orphans();
+void release_orphan(pid_t pid);
 
 /// While it lives, end_all_processes knows the tree.
 class ProcessTreeEntry {

@@ -1,5 +1,10 @@
 #include "coding/session_event.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
 namespace tau::coding {
 
 namespace {
@@ -62,6 +67,37 @@ struct ToJson {
 
 std::optional<json::object> to_json(const SessionEvent& event) {
   return std::visit(ToJson{}, event);
+}
+
+std::string_view EventLines::line_of(const SessionEvent& event) {
+  line_.clear();
+  const auto* activity = std::get_if<AgentActivity>(&event);
+  const auto* update = activity != nullptr ? std::get_if<agent::MessageUpdate>(&activity->event) : nullptr;
+  const auto* delta = update != nullptr ? std::get_if<ai::BlockDelta>(&update->event.what) : nullptr;
+  if (delta != nullptr) {
+    write_delta(*update, *delta);
+  } else if (const auto o = to_json(event)) {
+    json::write(line_, *o);
+    line_ += '\n';
+  }
+  return line_;
+}
+
+void EventLines::write_delta(const agent::MessageUpdate& update, const ai::BlockDelta& delta) {
+  constexpr std::string_view kTypes[] = {"text_delta", "thinking_delta", "toolcall_delta"};
+  const ai::Usage& usage = update.message.usage;
+  const double key[4] = {usage.input, usage.output, usage.cache_read, usage.cache_write};
+  if (usage_.empty() || !std::equal(std::begin(key), std::end(key), std::begin(usage_key_))) {
+    std::copy(std::begin(key), std::end(key), std::begin(usage_key_));
+    usage_.clear();
+    json::write(usage_, ai::to_json(usage));
+  }
+  fmt::format_to(
+      std::back_inserter(line_),
+      R"({{"type":"message_update","usage":{},"assistantMessageEvent":{{"type":"{}","contentIndex":{},"delta":)",
+      usage_, kTypes[static_cast<std::size_t>(delta.kind)], delta.index);
+  json::write(line_, delta.delta);
+  line_ += "}}\n";
 }
 
 }  // namespace tau::coding

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -64,5 +65,20 @@ using SessionEvent = std::variant<AgentActivity, QueueUpdate, AutoRetryStart, Au
 /// The protocol form of MO-100 and MO-101. Nothing for events that have none: starts and ends inside a stream that
 /// show as message events, and the two that are for people only.
 std::optional<json::object> to_json(const SessionEvent& event);
+
+/// Writes events as lines of JSON, the same text that to_json gives. A delta is written without making JSON values: a
+/// long answer has half a million of them.
+class EventLines {
+ public:
+  /// The line with its end, valid until the next call; empty for events without a protocol form.
+  std::string_view line_of(const SessionEvent& event);
+
+ private:
+  void write_delta(const agent::MessageUpdate& update, const ai::BlockDelta& delta);
+
+  std::string line_;
+  std::string usage_;  // as JSON, of the last delta
+  double usage_key_[4] = {-1, -1, -1, -1};
+};
 
 }  // namespace tau::coding

@@ -101,15 +101,13 @@ asio::awaitable<int> run_json_mode(Runtime& runtime, Prompts prompts, Output& ou
   std::string line;
   json::write(line, runtime.session->header());
   out.write(line + "\n");
-  runtime.agent->subscribe([&out](const coding::SessionEvent& event) {
-    const auto o = coding::to_json(event);
-    if (!o) return;
-    std::string event_line;
-    json::write(event_line, *o);
-    event_line += '\n';
-    out.write(event_line);
+  coding::EventLines lines;
+  const auto unsubscribe = runtime.agent->subscribe([&](const coding::SessionEvent& event) {
+    const std::string_view event_line = lines.line_of(event);
+    if (!event_line.empty()) out.write(event_line);
   });
   const bool sent = co_await send(*runtime.agent, std::move(prompts));
+  unsubscribe();
   co_return sent && !out.closed() ? 0 : 1;
 }
 

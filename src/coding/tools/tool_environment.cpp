@@ -7,6 +7,9 @@
 
 #include "coding/tools/bash.h"
 #include "coding/tools/edit.h"
+#include "coding/tools/find.h"
+#include "coding/tools/grep.h"
+#include "coding/tools/ls.h"
 #include "coding/tools/read.h"
 #include "coding/tools/write.h"
 
@@ -54,6 +57,9 @@ std::vector<BuiltinTool> builtin_tools(const ToolEnvironment& environment) {
   tools.push_back(make_bash_tool(environment));
   tools.push_back(make_edit_tool(environment));
   tools.push_back(make_write_tool(environment));
+  tools.push_back(make_grep_tool(environment));
+  tools.push_back(make_find_tool(environment));
+  tools.push_back(make_ls_tool(environment));
   return tools;
 }
 
