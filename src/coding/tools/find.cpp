@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,8 @@ constexpr std::size_t kMostErrors = 16 * 1024;
 
 std::vector<std::string> arguments_for_fd(const std::string& program, const FindPattern& pattern, const fs::path& root,
                                           std::size_t limit, bool old_fd) {
-  std::vector<std::string> argv = {program,   "--glob",   "--hidden",     "--color=never",
-                                   "--print0", "--max-results", std::to_string(limit + 1)};
+  std::vector<std::string> argv = {
+      program, "--glob", "--hidden", "--color=never", "--print0", "--max-results", std::to_string(limit + 1)};
   argv.emplace_back(pattern.ignore_case ? "--ignore-case" : "--case-sensitive");
   if (pattern.full_path) argv.emplace_back("--full-path");
   if (!old_fd) argv.emplace_back("--no-require-git");  // .gitignore counts outside of a repository, too
@@ -62,7 +63,7 @@ ToolResult present(std::string_view output, const fs::path& root, std::size_t li
   if (paths.empty()) return std::move(result).finish("No files found matching pattern");
   if (paths.size() > limit) {
     paths.resize(limit);
-    result.add_notice(limit_notice(limit, "results", true), "resultLimitReached", limit);
+    result.reached_limit(limit_notice(limit, "results", true), "resultLimitReached", limit);
   }
   std::sort(paths.begin(), paths.end());  // fd's threads find them in any order
   std::string lines;
@@ -107,16 +108,6 @@ asio::awaitable<ToolResult> run(std::shared_ptr<const ToolEnvironment> environme
     throw ToolFailure(utf8::replace_invalid(utf8::trim(output->errors)));
   }
   co_return present(output->paths, root, limit);
-}
-
-/// The characters of a path, none of them special in a glob.
-std::string glob_of_path(std::string_view path) {
-  std::string out;
-  for (const char c : path) {
-    if (std::string_view("\\*?[]{}!,").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
 }
 
 bool has_capital(std::string_view text) {

@@ -68,7 +68,7 @@ ToolResult list(const fs::path& folder, std::size_t limit, const std::stop_token
     if (fs::is_directory(status)) lines += '/';
   }
   SearchResult result;
-  if (more) result.add_notice(limit_notice(limit, "entries", false), "entryLimitReached", limit);
+  if (more) result.reached_limit(limit_notice(limit, "entries", false), "entryLimitReached", limit);
   return std::move(result).finish(shown == 0 ? "(empty directory)" : lines);
 }
 

@@ -26,30 +26,33 @@ std::size_t count_argument(const json::object& arguments, std::string_view key, 
   return std::max(least, static_cast<std::size_t>(std::clamp(std::floor(*number), 0.0, kMost)));
 }
 
-void SearchResult::add_notice(std::string notice) {
-  notices_.push_back(std::move(notice));
+void SearchResult::reached_limit(std::string notice, std::string_view key, json::value detail) {
+  limits_.push_back({std::move(notice), std::string(key), std::move(detail)});
 }
 
 void SearchResult::add_notice(std::string notice, std::string_view key, json::value detail) {
-  notices_.push_back(std::move(notice));
-  details_.emplace(key, std::move(detail));
+  others_.push_back({std::move(notice), std::string(key), std::move(detail)});
 }
 
 agent::ToolResult SearchResult::finish(std::string_view lines) && {
   TruncationLimits limits;
   limits.max_lines = static_cast<std::size_t>(1) << 53;  // only bytes count here
   const Truncation t = truncate_head(lines, limits);
-  if (t.truncated) {
-    // Before what only some tools say, behind the limit of the list.
-    const auto place = details_.empty() ? notices_.begin() : notices_.begin() + 1;
-    notices_.insert(place, fmt::format("{} limit reached", format_size(limits.max_bytes)));
-    details_.emplace("truncation", to_json(t));
+  if (t.truncated)
+    reached_limit(fmt::format("{} limit reached", format_size(limits.max_bytes)), "truncation", to_json(t));
+  std::vector<std::string> notices;
+  json::object details;
+  for (std::vector<Notice>* list : {&limits_, &others_}) {
+    for (Notice& notice : *list) {
+      notices.push_back(std::move(notice.text));
+      if (!notice.key.empty()) details.emplace(notice.key, std::move(notice.detail));
+    }
   }
   std::string text = t.content;
-  if (!notices_.empty()) text += fmt::format("\n\n[{}]", fmt::join(notices_, ". "));
+  if (!notices.empty()) text += fmt::format("\n\n[{}]", fmt::join(notices, ". "));
   agent::ToolResult result;
   result.content.emplace_back(ai::TextContent{std::move(text), {}, {}});
-  if (!details_.empty()) result.details = std::move(details_);
+  if (!details.empty()) result.details = std::move(details);
   return result;
 }
 
@@ -72,6 +75,15 @@ std::string shown_path(std::string_view path, const fs::path& root) {
   if (!below.ends_with('/')) below += '/';
   if (path.starts_with(below)) path.remove_prefix(below.size());
   return utf8::replace_invalid(path);
+}
+
+std::string glob_of_path(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    if (std::string_view("\\*?[]{}!,").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
 }
 
 std::optional<std::string> find_program(const fs::path& folder, std::vector<std::string_view> names) {

@@ -21,13 +21,19 @@ std::size_t count_argument(const json::object& arguments, std::string_view key, 
 class SearchResult {
  public:
   /// `detail` is what programs find under `key` in the details.
-  void add_notice(std::string notice);
-  void add_notice(std::string notice, std::string_view key, json::value detail);
+  void reached_limit(std::string notice, std::string_view key, json::value detail);
+  /// Said after the limits. An empty key: nothing in the details.
+  void add_notice(std::string notice, std::string_view key = {}, json::value detail = {});
   agent::ToolResult finish(std::string_view lines) &&;
 
  private:
-  std::vector<std::string> notices_;
-  json::object details_;
+  struct Notice {
+    std::string text;
+    std::string key;
+    json::value detail;
+  };
+  std::vector<Notice> limits_;
+  std::vector<Notice> others_;
 };
 
 /// "3 matches limit reached. Use limit=6 for more, or refine pattern"
@@ -39,6 +45,9 @@ std::filesystem::path search_root(const json::object& arguments, const std::file
 
 /// `path` as results show it: below `root`, or its name when the root is the file itself.
 std::string shown_path(std::string_view path, const std::filesystem::path& root);
+
+/// A glob that matches this path and nothing else.
+std::string glob_of_path(std::string_view path);
 
 /// The first of these programs that exists: in `folder`, then on PATH (CA-80).
 std::optional<std::string> find_program(const std::filesystem::path& folder, std::vector<std::string_view> names);
