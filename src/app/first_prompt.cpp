@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/base64.h"
 #include "base/files.h"
@@ -28,11 +29,12 @@ std::expected<void, Error> add_file(FirstPrompt& prompt, const std::string& name
   const auto bytes = read_file(path);
   if (!bytes) return std::unexpected(bytes.error());
   if (bytes->empty()) return {};
-  if (const auto image = coding::image_info(*bytes)) {
-    const auto refusal = coding::image_refusal(*image, bytes->size());
-    prompt.text += fmt::format("<file name=\"{}\">{}</file>\n", path.string(),
-                               refusal ? fmt::format("[Image omitted: {}.]", *refusal) : "");
-    if (!refusal) prompt.images.push_back({base64_encode(*bytes), image->mime_type, {}});
+  if (coding::image_info(*bytes)) {
+    const auto image = coding::prepare_image(*bytes, true);  // FF-11
+    const std::string notes =
+        image ? fmt::format("{}", fmt::join(image->notes, "\n")) : fmt::format("[Image omitted: {}.]", image.error());
+    prompt.text += fmt::format("<file name=\"{}\">{}</file>\n", path.string(), notes);
+    if (image) prompt.images.push_back({base64_encode(image->bytes), image->mime_type, {}});
     return {};
   }
   prompt.text += fmt::format("<file name=\"{}\">\n{}\n</file>\n", path.string(),

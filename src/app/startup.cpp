@@ -123,7 +123,7 @@ std::vector<coding::BuiltinTool> select_tools(const Arguments& arguments, const 
   std::erase_if(all, [&](const coding::BuiltinTool& tool) {
     const std::string& name = tool.tool.declaration.name;
     if (arguments.no_tools || arguments.no_builtin_tools || contains(arguments.exclude_tools, name)) return true;
-    return only && !contains(*only, name);
+    return only ? !contains(*only, name) : !tool.active_by_default;
   });
   return all;
 }
@@ -327,6 +327,8 @@ std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments,
   environment.environment = [raw] { return command_environment(*raw); };
   environment.model_takes_images = [raw] { return raw->agent->model().image_input; };
   environment.mutations = std::make_shared<coding::MutationQueue>();
+  environment.programs = agent_folder / "bin";
+  environment.resize_images = runtime->settings->auto_resize_images();
   const std::vector<coding::BuiltinTool> tools =
       select_tools(arguments, *runtime->settings, coding::builtin_tools(environment));
   auto prompt = system_prompt(arguments, runtime->cwd, trusted, tools);

@@ -1,9 +1,14 @@
 #include "coding/tools/image_file.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <cstring>
+#include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "coding/tools/image_codec.h"
 
 namespace tau::coding {
 
@@ -74,6 +79,44 @@ std::optional<ImageInfo> bmp(std::string_view b) {
   return sane ? std::optional(info("image/bmp", little32(b, 18), little32(b, 22))) : std::nullopt;
 }
 
+// ---- bringing below the limits -----------------------------------------------------------------------------------
+
+/// Nothing shorter holds a picture.
+constexpr std::size_t kSmallestImage = 26;
+
+bool fits(std::size_t bytes) {
+  return (bytes + 2) / 3 * 4 < kImageMaxBase64;
+}
+
+struct Shrunk {
+  std::string bytes;
+  const char* mime_type;
+  int width;
+  int height;
+};
+
+/// The first encoding that is small enough, at the largest size that allows one (CA-36).
+std::optional<Shrunk> shrink(const Bitmap& original) {
+  const double ratio = std::min(
+      {1.0, static_cast<double>(kImageMaxSide) / original.width, static_cast<double>(kImageMaxSide) / original.height});
+  int width = std::max(1, static_cast<int>(std::lround(original.width * ratio)));
+  int height = std::max(1, static_cast<int>(std::lround(original.height * ratio)));
+  while (true) {
+    const bool same = width == original.width && height == original.height;
+    const Bitmap scaled = same ? Bitmap{} : scale(original, width, height);
+    const Bitmap& bitmap = same ? original : scaled;
+    std::string bytes = encode_png(bitmap);
+    if (!bytes.empty() && fits(bytes.size())) return Shrunk{std::move(bytes), "image/png", width, height};
+    for (const int quality : {80, 85, 70, 55, 40}) {
+      bytes = encode_jpeg(bitmap, quality);
+      if (!bytes.empty() && fits(bytes.size())) return Shrunk{std::move(bytes), "image/jpeg", width, height};
+    }
+    if (width == 1 && height == 1) return std::nullopt;
+    width = std::max(1, width * 3 / 4);
+    height = std::max(1, height * 3 / 4);
+  }
+}
+
 }  // namespace
 
 std::optional<ImageInfo> image_info(std::string_view bytes) {
@@ -86,14 +129,33 @@ std::optional<ImageInfo> image_info(std::string_view bytes) {
   return bmp(bytes);
 }
 
-std::optional<std::string> image_refusal(const ImageInfo& image, std::size_t bytes) {
-  if (image.mime_type == "image/bmp") return "BMP is not a format that models take";
-  if (image.mime_type == "image/png" && bytes < 45) return "the file is damaged";
-  if (image.width > kImageMaxSide || image.height > kImageMaxSide) {
-    return fmt::format("{}x{} pixels are more than {} on a side", image.width, image.height, kImageMaxSide);
+std::expected<PreparedImage, std::string> prepare_image(std::string bytes, bool resize) {
+  const ImageInfo info = image_info(bytes).value_or(ImageInfo{});
+  const bool takes_format = !info.mime_type.empty() && info.mime_type != "image/bmp";
+  const bool sane = info.width > 0 && info.height > 0 && bytes.size() >= kSmallestImage;
+  const bool small = info.width <= kImageMaxSide && info.height <= kImageMaxSide && fits(bytes.size());
+  if (takes_format && sane && (small || !resize)) return PreparedImage{std::move(bytes), info.mime_type, {}};
+
+  if (std::int64_t{info.width} * std::abs(std::int64_t{info.height}) > kMostPixels) {
+    return std::unexpected(
+        fmt::format("{}x{} pixels are too many to be scaled down", info.width, std::abs(info.height)));
   }
-  if ((bytes + 2) / 3 * 4 >= kImageMaxBase64) return "the file is too large to be sent";
-  return std::nullopt;
+  const std::optional<Bitmap> original = decode_image(bytes, info.mime_type);
+  if (!original) return std::unexpected("the file is damaged");
+  auto shrunk = shrink(*original);
+  if (!shrunk) return std::unexpected("it could not be made small enough to be sent");
+  PreparedImage image{std::move(shrunk->bytes), shrunk->mime_type, {}};
+  if (!takes_format) {
+    image.notes.push_back(fmt::format("[Image converted from {} to {}.]", info.mime_type, image.mime_type));
+  }
+  if (shrunk->width != original->width || shrunk->height != original->height) {
+    image.notes.push_back(
+        fmt::format("[Image scaled down: original {}x{}, shown {}x{}. Multiply coordinates by {:.2f} to get those of "
+                    "the original.]",
+                    original->width, original->height, shrunk->width, shrunk->height,
+                    static_cast<double>(original->width) / shrunk->width));
+  }
+  return image;
 }
 
 }  // namespace tau::coding

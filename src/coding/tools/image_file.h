@@ -1,9 +1,12 @@
-// Recognising images by what is in the file, not by its name (CA-23, FF-72).
+// Images for models: recognised by what is in the file, not by its name (CA-23, FF-72), and brought below the limits,
+// so that one large picture does not make every further request fail (CA-35, CA-36, FF-11).
 #pragma once
 
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tau::coding {
 
@@ -20,7 +23,15 @@ std::optional<ImageInfo> image_info(std::string_view bytes);
 inline constexpr int kImageMaxSide = 2000;
 inline constexpr std::size_t kImageMaxBase64 = 4718592;
 
-/// Why the image cannot be sent as it is; nothing when it can.
-std::optional<std::string> image_refusal(const ImageInfo& info, std::size_t bytes);
+struct PreparedImage {
+  std::string bytes;
+  std::string mime_type;           // image/png, image/jpeg, image/gif or image/webp
+  std::vector<std::string> notes;  // for the model, each in brackets: what was done to it
+};
+
+/// The image as it can be sent. With `resize` one that is too large is scaled down until it fits; an image that fits is
+/// left as it is, byte for byte. BMP becomes PNG. The error is the reason why it cannot be sent. Slow for large images:
+/// see base/blocking.h.
+std::expected<PreparedImage, std::string> prepare_image(std::string bytes, bool resize);
 
 }  // namespace tau::coding

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/base64.h"
+#include "base/blocking.h"
 #include "base/files.h"
 #include "base/utf8.h"
 #include "coding/tools/image_file.h"
@@ -182,17 +183,22 @@ ToolResult present(const Scan& scan, std::size_t start, std::optional<std::size_
 }
 
 /// The image, or why it was left out (CA-24).
-ToolResult image_result(const std::filesystem::path& path, const ImageInfo& image, bool model_takes_images) {
+ToolResult image_result(const std::filesystem::path& path, const ImageInfo& found, bool resize,
+                        bool model_takes_images) {
   auto bytes = read_file(path);
   if (!bytes) throw ToolFailure(bytes.error().message);
-  const ImageInfo info = image_info(*bytes).value_or(image);
-  std::string text = fmt::format("Read image file [{}]", info.mime_type);
-  const std::optional<std::string> refusal = image_refusal(info, bytes->size());
-  if (refusal) text += fmt::format("\n[Image omitted: {}.]", *refusal);
-  if (!refusal && !model_takes_images) text += "\n[The current model does not take images; it does not see this one.]";
+  auto image = prepare_image(*std::move(bytes), resize);
+  std::string text = fmt::format("Read image file [{}]", image ? image->mime_type : found.mime_type);
+  if (!image) {
+    text += fmt::format("\n[Image omitted: {}.]", image.error());
+  } else {
+    for (const std::string& note : image->notes)
+      text += "\n" + note;
+    if (!model_takes_images) text += "\n[The current model does not take images; it does not see this one.]";
+  }
   ToolResult result;
   result.content.emplace_back(ai::TextContent{std::move(text), {}, {}});
-  if (!refusal) result.content.emplace_back(ai::ImageContent{base64_encode(*bytes), info.mime_type, {}});
+  if (image) result.content.emplace_back(ai::ImageContent{base64_encode(image->bytes), image->mime_type, {}});
   return result;
 }
 
@@ -202,41 +208,64 @@ std::size_t at_least_zero(double number) {
   return number > 0 ? static_cast<std::size_t>(std::min(std::floor(number), kMost)) : 0;
 }
 
-ToolResult read(const ToolEnvironment& environment, const json::object& arguments, const std::stop_token& stop) {
-  if (stop.stop_requested()) throw ToolFailure("Operation aborted");
-  const std::string given = json::string_or(arguments, "path");
-  const std::filesystem::path path = existing_tool_path(given, environment.cwd);
+/// What a call asks for, and what it needs to know of the session.
+struct Request {
+  std::string given;  // the path as the model wrote it
+  std::filesystem::path path;
+  std::size_t offset = 0;
+  std::optional<std::size_t> limit;
+  bool resize_images = true;
+  bool model_takes_images = false;
+};
+
+ToolResult read(const Request& request, const std::stop_token& stop) {
+  const std::filesystem::path& path = request.path;
   const File file(path);
   if (file.fd() < 0) throw ToolFailure(system_error_text(errno, "access", path));
   struct stat info{};
   if (::fstat(file.fd(), &info) != 0) throw ToolFailure(system_error_text(errno, "fstat", path));
   if (S_ISDIR(info.st_mode)) throw ToolFailure("EISDIR: illegal operation on a directory, read");
   if (!S_ISREG(info.st_mode)) {
-    throw ToolFailure(fmt::format("{} is no regular file (a device, a pipe or a socket) and cannot be read", given));
+    throw ToolFailure(
+        fmt::format("{} is no regular file (a device, a pipe or a socket) and cannot be read", request.given));
   }
 
   std::string beginning(kSniff, '\0');
   const ssize_t n = ::read(file.fd(), beginning.data(), beginning.size());
   beginning.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
   if (const std::optional<ImageInfo> image = image_info(beginning)) {
-    return image_result(path, *image, environment.model_takes_images && environment.model_takes_images());
+    return image_result(path, *image, request.resize_images, request.model_takes_images);
   }
 
-  const std::size_t offset = at_least_zero(json::number_or(arguments, "offset", 0));
-  const std::size_t start = offset > 0 ? offset - 1 : 0;
-  std::optional<std::size_t> limit;
-  if (const auto number = json::find_number(arguments, "limit")) limit = at_least_zero(*number);
-  const std::size_t last = limit ? start + *limit : SIZE_MAX;
+  const std::size_t start = request.offset > 0 ? request.offset - 1 : 0;
+  const std::size_t last = request.limit ? start + *request.limit : SIZE_MAX;
   const Scan scan = scan_file(file.fd(), beginning, start, last, stop);
   if (start >= scan.pieces) {
-    throw ToolFailure(fmt::format("Offset {} is beyond end of file ({} lines total)", offset, scan.pieces));
+    throw ToolFailure(fmt::format("Offset {} is beyond end of file ({} lines total)", request.offset, scan.pieces));
   }
-  return present(scan, start, limit, given);
+  return present(scan, start, request.limit, request.given);
 }
+
+/// Files below this size are read at once; the others must not hold up the screen.
+constexpr off_t kSmallFile = 256 * 1024;
 
 asio::awaitable<ToolResult> run(std::shared_ptr<const ToolEnvironment> environment, json::object arguments,
                                 std::stop_token stop) {
-  co_return read(*environment, arguments, stop);
+  if (stop.stop_requested()) throw ToolFailure("Operation aborted");
+  Request request;
+  request.given = json::string_or(arguments, "path");
+  request.path = existing_tool_path(request.given, environment->cwd);
+  request.offset = at_least_zero(json::number_or(arguments, "offset", 0));
+  if (const auto number = json::find_number(arguments, "limit")) request.limit = at_least_zero(*number);
+  request.resize_images = environment->resize_images;
+  request.model_takes_images = environment->model_takes_images && environment->model_takes_images();
+
+  struct stat info{};
+  const bool small = ::stat(request.path.c_str(), &info) == 0 && info.st_size < kSmallFile;
+  if (small) co_return read(request, stop);
+  auto work = [request = std::move(request), stop] { return read(request, stop); };
+  ToolResult result = co_await run_blocking(std::move(work));
+  co_return result;
 }
 
 }  // namespace
