@@ -43,7 +43,7 @@ constexpr std::chrono::milliseconds kLook{20};
 /// After SIGKILL: a process that is stuck in the kernel is not waited for.
 constexpr std::chrono::milliseconds kGiveUp{500};
 /// How long output of background children is waited for that never falls silent (FF-56).
-constexpr std::chrono::seconds kLongestAfterExit{5};
+constexpr std::chrono::seconds kLongestAfterExit{3};
 constexpr std::size_t kReadSize = 256 * 1024;
 
 /// The environment of a child: ours with the changes, as "NAME=value".

@@ -1,7 +1,11 @@
 #include "base/process.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include <boost/asio/io_context.hpp>
@@ -146,6 +150,61 @@ TEST(Process, EnvironmentChangesReplaceAndRemove) {
   const Outcome o = run_shell("echo \"[$TAU_TEST_SET][$TAU_TEST_REMOVED]\"", {}, {},
                               {{"TAU_TEST_SET", "a b"}, {"TAU_TEST_REMOVED", std::nullopt}});
   EXPECT_EQ(o.output, "[a b][]\n");
+}
+
+TEST(Process, ErrorsCanBeKeptApart) {
+  boost::asio::io_context io;
+  std::string output;
+  std::string errors;
+  ProcessOptions options;
+  options.argv = {"/bin/sh", "-c", "echo out; echo err >&2"};
+  options.on_errors = [&](std::string_view bytes) { errors += bytes; };
+  ASSERT_TRUE(test::run(io, run_process(options, [&](std::string_view bytes) { output += bytes; }, {})));
+  EXPECT_EQ(output, "out\n");
+  EXPECT_EQ(errors, "err\n");
+}
+
+TEST(Process, ChildrenInheritNothingThatIsOpen) {
+  const int leak = fcntl(1, F_DUPFD, 20);
+  const Outcome o = run_shell("echo /proc/$$/fd/*");
+  close(leak);
+  for (int fd = 4; fd < 40; ++fd) {  // 3 is the folder that bash lists
+    EXPECT_EQ(o.output.find("/fd/" + std::to_string(fd)), std::string::npos) << o.output;
+  }
+}
+
+TEST(Process, OutputThatNeverFallsSilentDoesNotHoldTheCall) {  // FF-56
+  const Outcome o = run_shell("(while :; do echo x; sleep 0.02; done) & echo hi");
+  EXPECT_EQ(o.exit->code, 0);
+  EXPECT_LT(o.wall, 6000ms);
+  end_all_processes();
+}
+
+std::set<pid_t> children() {
+  std::set<pid_t> all;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::istringstream list(test::read_file(task.path() / "children"));
+    for (pid_t pid = 0; list >> pid;)
+      all.insert(pid);
+  }
+  return all;
+}
+
+TEST(Process, BackgroundChildrenAreReapedWhenTheyEnd) {
+  const std::set<pid_t> before = children();
+  const auto any_new = [&] {
+    const std::set<pid_t> now = children();
+    return !std::includes(before.begin(), before.end(), now.begin(), now.end());
+  };
+  boost::asio::io_context io;
+  ProcessOptions options;
+  options.argv = {"/bin/bash", "-c", "sleep 0.3 >/dev/null & (setsid sleep 0.4 &) ; (sleep 0.2 & sleep 0.3) & echo hi"};
+  ASSERT_TRUE(test::run(io, run_process(options, [](std::string_view) {}, {})));
+  EXPECT_TRUE(any_new());
+  const auto end = Clock::now() + 5s;
+  while (any_new() && Clock::now() < end)
+    io.run_for(20ms);
+  EXPECT_FALSE(any_new());
 }
 
 }  // namespace
