@@ -44,6 +44,8 @@ constexpr std::chrono::milliseconds kLook{20};
 constexpr std::chrono::milliseconds kGiveUp{500};
 /// How long output of background children is waited for that never falls silent (FF-56).
 constexpr std::chrono::seconds kLongestAfterExit{3};
+/// How often a process whose first thread has ended is looked at.
+constexpr std::chrono::milliseconds kLastThreads{2};
 constexpr std::size_t kReadSize = 256 * 1024;
 
 /// The environment of a child: ours with the changes, as "NAME=value".
@@ -187,10 +189,60 @@ struct PipeEnds {
   int take_read() { return std::exchange(read, -1); }
 };
 
+/// Reaps a child of ours when it ends and tells its status; nothing when somebody else has reaped it.
+class ExitWatch : public std::enable_shared_from_this<ExitWatch> {
+ public:
+  using OnExit = std::function<void(std::optional<int> status)>;
+
+  ExitWatch(const asio::any_io_executor& executor, pid_t pid, int pidfd)
+      : descriptor_(executor, pidfd), again_(executor), pid_(pid) {}
+
+  void start(OnExit on_exit) {
+    on_exit_ = std::move(on_exit);
+    wait();
+  }
+  void cancel() {
+    on_exit_ = nullptr;
+    boost::system::error_code ignored;
+    descriptor_.cancel(ignored);
+    again_.cancel();
+  }
+  asio::any_io_executor executor() { return descriptor_.get_executor(); }
+
+ private:
+  void wait() {
+    descriptor_.async_wait(asio::posix::stream_descriptor::wait_read,
+                           [self = shared_from_this()](const boost::system::error_code& failed) {
+                             if (!failed) self->reap();
+                           });
+  }
+
+  void reap() {
+    int status = 0;
+    const pid_t reaped = waitpid(pid_, &status, WNOHANG);
+    if (reaped == 0) {
+      // The kernel reports the end of the first thread; a program with several lives on until the last one has ended.
+      again_.expires_after(kLastThreads);
+      again_.async_wait([self = shared_from_this()](const boost::system::error_code& stopped) {
+        if (!stopped) self->reap();
+      });
+      return;
+    }
+    const OnExit on_exit = std::exchange(on_exit_, nullptr);
+    if (on_exit) on_exit(reaped == pid_ ? std::optional(status) : std::nullopt);
+  }
+
+  asio::posix::stream_descriptor descriptor_;  // a pidfd: readable when the process has ended
+  asio::steady_timer again_;
+  pid_t pid_;
+  OnExit on_exit_;
+};
+
 /// One run: asynchronous handlers note what happens and wake the coroutine, which decides.
 class Run : public std::enable_shared_from_this<Run> {
  public:
-  Run(asio::any_io_executor executor, pid_t pid, int pidfd) : wake_(executor), exit_(executor, pidfd), pid_(pid) {}
+  Run(const asio::any_io_executor& executor, pid_t pid, int pidfd)
+      : wake_(executor), exit_(std::make_shared<ExitWatch>(executor, pid, pidfd)), pid_(pid) {}
 
   void read_from(std::shared_ptr<Pipe> pipe) { pipes_.push_back(std::move(pipe)); }
 
@@ -203,13 +255,13 @@ class Run : public std::enable_shared_from_this<Run> {
         if (self->output_ended()) self->wake_.cancel();
       });
     }
-    exit_.async_wait(asio::posix::stream_descriptor::wait_read,
-                     [self = shared_from_this()](const boost::system::error_code&) {
-                       int status = 0;
-                       if (waitpid(self->pid_, &status, WNOHANG) == self->pid_) self->status_ = status;
-                       self->exited_at_ = self->last_activity_ = Clock::now();
-                       self->wake_.cancel();
-                     });
+    exit_->start([weak = weak_from_this()](std::optional<int> status) {
+      const auto self = weak.lock();
+      if (!self) return;
+      self->status_ = status.value_or(0);
+      self->exited_at_ = self->last_activity_ = Clock::now();
+      self->wake_.cancel();
+    });
   }
 
   asio::awaitable<ProcessExit> finish(ProcessOptions options, std::string marker, std::stop_token stop) {
@@ -238,8 +290,7 @@ class Run : public std::enable_shared_from_this<Run> {
     }
     for (const std::shared_ptr<Pipe>& pipe : pipes_)
       pipe->abandon();
-    boost::system::error_code ignored;
-    exit_.cancel(ignored);
+    exit_->cancel();
     if (status_) {
       if (WIFSIGNALED(*status_)) {
         result.signal = WTERMSIG(*status_);
@@ -284,7 +335,7 @@ class Run : public std::enable_shared_from_this<Run> {
 
   asio::steady_timer wake_;
   std::vector<std::shared_ptr<Pipe>> pipes_;
-  asio::posix::stream_descriptor exit_;  // a pidfd: readable when the process has ended
+  std::shared_ptr<ExitWatch> exit_;
   pid_t pid_;
   std::optional<int> status_;
   Clock::time_point last_activity_ = Clock::now();
@@ -295,36 +346,15 @@ class Run : public std::enable_shared_from_this<Run> {
 };
 
 /// Reaps the background children of earlier commands when they end. Ending may leave us further orphans.
-class OrphanWatch : public std::enable_shared_from_this<OrphanWatch> {
- public:
-  static void watch_all(const asio::any_io_executor& executor) {
-    for (const pid_t pid : take_orphans()) {
-      const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-      if (fd < 0) {
-        release_orphan(pid);
-        continue;
-      }
-      std::make_shared<OrphanWatch>(executor, pid, fd)->start();
-    }
+void watch_orphans(const asio::any_io_executor& executor) {
+  for (const pid_t pid : take_orphans()) {
+    const std::shared_ptr<void> claim(nullptr, [pid](void*) { release_orphan(pid); });
+    const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (pidfd < 0) continue;
+    const auto watch = std::make_shared<ExitWatch>(executor, pid, pidfd);
+    watch->start([claim, executor](std::optional<int>) { watch_orphans(executor); });
   }
-
-  OrphanWatch(const asio::any_io_executor& executor, pid_t pid, int fd) : exit_(executor, fd), pid_(pid) {}
-  ~OrphanWatch() { release_orphan(pid_); }
-  OrphanWatch(const OrphanWatch&) = delete;
-  OrphanWatch& operator=(const OrphanWatch&) = delete;
-
- private:
-  void start() {
-    exit_.async_wait(asio::posix::stream_descriptor::wait_read,
-                     [self = shared_from_this()](const boost::system::error_code& failed) {
-                       waitpid(self->pid_, nullptr, WNOHANG);
-                       if (!failed) watch_all(self->exit_.get_executor());
-                     });
-  }
-
-  asio::posix::stream_descriptor exit_;
-  pid_t pid_;
-};
+}
 
 }  // namespace
 
@@ -360,7 +390,7 @@ asio::awaitable<std::expected<ProcessExit, Error>> run_process(ProcessOptions op
   }
   run->start();
   ProcessExit result = co_await run->finish(std::move(options), marker, std::move(stop));
-  OrphanWatch::watch_all(executor);
+  watch_orphans(executor);
   co_return result;
 }
 

@@ -152,6 +152,15 @@ TEST(Process, EnvironmentChangesReplaceAndRemove) {
   EXPECT_EQ(o.output, "[a b][]\n");
 }
 
+TEST(Process, AProgramWhoseFirstThreadEndsEarlyIsWaitedFor) {
+  const Outcome o = run_shell(
+      "exec python3 -c 'import threading, time, os, ctypes\n"
+      "threading.Thread(target=lambda: (time.sleep(0.3), os.write(1, b\"late\"), os._exit(5))).start()\n"
+      "ctypes.CDLL(None).pthread_exit(None)'");
+  EXPECT_EQ(o.exit->code, 5);
+  EXPECT_EQ(o.output, "late");
+}
+
 TEST(Process, ErrorsCanBeKeptApart) {
   boost::asio::io_context io;
   std::string output;

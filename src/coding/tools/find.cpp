@@ -34,7 +34,13 @@ std::vector<std::string> arguments_for_fd(const std::string& program, const Find
       program, "--glob", "--hidden", "--color=never", "--print0", "--max-results", std::to_string(limit + 1)};
   argv.emplace_back(pattern.ignore_case ? "--ignore-case" : "--case-sensitive");
   if (pattern.full_path) argv.emplace_back("--full-path");
-  if (!old_fd) argv.emplace_back("--no-require-git");  // .gitignore counts outside of a repository, too
+  // .gitignore counts outside of a repository, too. An old fd can be told so only for one file.
+  std::error_code failed;
+  if (!old_fd) {
+    argv.emplace_back("--no-require-git");
+  } else if (fs::exists(root / ".gitignore", failed)) {
+    argv.insert(argv.end(), {"--ignore-file", (root / ".gitignore").string()});
+  }
   argv.insert(argv.end(), {"--", pattern.glob, root.string()});
   return argv;
 }
@@ -76,7 +82,7 @@ ToolResult present(std::string_view output, const fs::path& root, std::size_t li
 
 /// What the calls of one tool learn about the program.
 struct Program {
-  std::atomic<bool> old_fd = false;  // before 8.7: has no --no-require-git, and does not need it
+  std::atomic<bool> old_fd = false;  // before 8.7: has no --no-require-git
 };
 
 asio::awaitable<ToolResult> run(std::shared_ptr<const ToolEnvironment> environment, std::shared_ptr<Program> known,

@@ -53,7 +53,7 @@ class Findings {
     std::string text = truncate_line(line.text);
     const bool cut = text.size() != line.text.size();
     bytes_ += text.size() + 64;
-    file.lines.push_back({line.number, std::move(text), counts, cut});
+    file.lines.push_back({line.number, std::move(text), counts, cut, line.ended});
     if (bytes_ > kMostBytes) enough_.request_stop();
   }
 
@@ -81,6 +81,7 @@ class Findings {
     std::string text;
     bool match;
     bool cut;
+    bool ended;
   };
   struct File {
     std::string path;
@@ -98,6 +99,11 @@ class Findings {
       if (!out.empty()) out += '\n';
       fmt::format_to(std::back_inserter(out), "{}{}{}{} {}", path, mark, line->number, mark, line->text);
       lines_were_cut_ = lines_were_cut_ || line->cut;
+    }
+    // Behind a line end at the end of a file there is an empty line, as read counts them (CA-25).
+    const Line& last = file.lines.back();
+    if (line == file.lines.end() && last.ended && last.number < match->number + context_) {
+      fmt::format_to(std::back_inserter(out), "\n{}-{}- ", path, last.number + 1);
     }
   }
 

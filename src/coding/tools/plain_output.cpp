@@ -16,7 +16,7 @@ constexpr char32_t kStringEnd = 0x9C;        // ST as one character
 
 bool is_left_out(char32_t c) {
   if (c < 0x20) return c != '\t' && c != '\n';
-  return (c >= 0x80 && c <= 0x9F) || (c >= 0xFFF9 && c <= 0xFFFB);
+  return c >= 0xFFF9 && c <= 0xFFFB;
 }
 
 }  // namespace

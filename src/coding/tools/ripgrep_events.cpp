@@ -14,6 +14,7 @@ namespace {
 
 /// Of a string in an event. Longer than any path, and a multiple of four for base64.
 constexpr std::size_t kLongestString = 32 * 1024;
+constexpr std::size_t kLongestEscape = 6;  // \u0000
 
 /// {"text":…}, or {"bytes":base64} for what is no UTF-8.
 std::optional<std::string> text_of(const json::object& data, std::string_view key, bool as_text) {
@@ -44,11 +45,11 @@ void RipgrepEvents::add_in_string(std::string_view& bytes) {
   if (!escaped_) end = std::min(bytes.find_first_of("\"\\"), bytes.size());
   const bool keep = array_depth_ == 0;
   if (end > 0) {  // plain characters, or the one behind a backslash
-    // Escapes are kept whole while there is room for the longest of them.
-    const std::size_t room = escaped_ ? end : kLongestString - std::min(kLongestString, string_size_);
-    if (keep && (!escaped_ || event_.ends_with('\\'))) {
-      event_ += bytes.substr(0, std::min(room, end));
-      string_size_ += std::min(room, end);
+    const std::size_t room = kLongestString - std::min(kLongestString, string_size_);
+    const std::size_t kept = escaped_ ? (keep_escape_ ? end : 0) : std::min(room, end);
+    if (keep) {
+      event_ += bytes.substr(0, kept);
+      string_size_ += kept;
     }
     escaped_ = false;
     bytes.remove_prefix(end);
@@ -56,11 +57,12 @@ void RipgrepEvents::add_in_string(std::string_view& bytes) {
   }
   if (bytes.front() == '\\') {
     escaped_ = true;
-    if (keep && string_size_ < kLongestString) {
+    keep_escape_ = keep && string_size_ + kLongestEscape <= kLongestString;  // whole or not at all
+    if (keep_escape_) {
       event_ += '\\';
       ++string_size_;
-    } else if (keep) {
-      string_size_ = kLongestString;
+    } else {
+      string_size_ = kLongestString;  // nothing behind it either
     }
   } else {
     in_string_ = false;
@@ -104,9 +106,10 @@ void RipgrepEvents::end_event() {
   auto text = text_of(*data, "lines", true);
   const auto number = json::find_integer(*data, "line_number");
   if (!path || !text || !number || *number < 1) return;
-  if (text->ends_with('\n')) text->pop_back();
+  const bool ended = text->ends_with('\n');
+  if (ended) text->pop_back();
   if (text->ends_with('\r')) text->pop_back();
-  on_line_({*std::move(path), static_cast<std::size_t>(*number), *std::move(text), type == "match"});
+  on_line_({*std::move(path), static_cast<std::size_t>(*number), *std::move(text), type == "match", ended});
 }
 
 }  // namespace tau::coding

@@ -17,6 +17,7 @@ struct GrepLine {
   std::size_t number = 0;
   std::string text;    // without its line end; valid UTF-8
   bool match = false;  // otherwise a line of context
+  bool ended = false;  // had a line end
 };
 
 class RipgrepEvents {
@@ -37,6 +38,7 @@ class RipgrepEvents {
   std::string event_;  // filtered
   bool in_string_ = false;
   bool escaped_ = false;         // the next character of the string belongs to a backslash
+  bool keep_escape_ = false;     // and that backslash was kept
   std::size_t string_size_ = 0;  // kept of the current string
   int array_depth_ = 0;          // inside of arrays nothing is kept
   bool complete_ = false;

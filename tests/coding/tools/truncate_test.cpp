@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/base64.h"
+#include "coding/tools/output_accumulator.h"
+
 #include "support/fixture.h"
 
 namespace tau::coding {
@@ -60,6 +63,34 @@ TEST(Truncate, ALineThatAloneIsTooLongShowsItsEndFromACharacterOn) {  // FF-60
   EXPECT_TRUE(t.last_line_partial);
   EXPECT_EQ(t.content.size(), 51200u);
   EXPECT_TRUE(t.content.starts_with("\u00e9"));
+}
+
+TEST(OutputAccumulator, MatchesTheGoldenCases) {  // CA-71
+  const test::TemporaryFolder folder;
+  const json::value cases = test::read_json(test::fixture_root() / "truncate/accumulator.json");
+  for (const json::value& v : cases.get_array()) {
+    const json::object& c = v.get_object();
+    SCOPED_TRACE(json::string_or(c, "name"));
+    OutputAccumulator output(folder.path(), limits_of(*json::find_object(c, "options")));
+    std::string all;
+    for (const json::value& chunk : *json::find_array(c, "chunksBase64")) {
+      const std::string bytes = base64_decode(json::view(chunk.get_string())).value();
+      all += bytes;
+      output.add(bytes);
+    }
+    output.finish();
+    const json::value actual = to_json(output.snapshot());
+    EXPECT_TRUE(json::equal(actual, *json::find(c, "truncation")))
+        << json::to_text(actual) << "\n expected " << json::to_text(*json::find(c, "truncation"));
+    EXPECT_EQ(output.full_output().has_value(), json::bool_or(c, "hasFullOutputFile"));
+    if (output.full_output()) {
+      EXPECT_EQ(test::read_file(*output.full_output()), all);
+    }
+    // pi counts the line that has begun; tau the last one that is shown. They differ behind a final line end.
+    if (!all.ends_with('\n')) {
+      EXPECT_EQ(output.last_line_bytes(), static_cast<std::size_t>(json::number_or(c, "lastLineBytes")));
+    }
+  }
 }
 
 }  // namespace
