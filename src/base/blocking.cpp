@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::size_t kWorkers = 4;
 
-/// Started at the first use. Its end waits for the work that runs.
+/// Started at the first use and never destroyed: the end of the program must not wait for a disk that does not answer.
 asio::thread_pool& workers() {
-  static asio::thread_pool pool(kWorkers);
-  return pool;
+  static auto* const kPool = new asio::thread_pool(kWorkers);
+  return *kPool;
 }
 
 class Bell {

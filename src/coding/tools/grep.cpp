@@ -64,7 +64,7 @@ class Findings {
   /// A block for each match: the lines around it, as often as blocks overlap (CA-76). Files come in the order of their
   /// names: ripgrep's threads find them in any order.
   std::string text(const fs::path& root) {
-    std::stable_sort(files_.begin(), files_.end(), [](const File& a, const File& b) { return a.path < b.path; });
+    std::sort(files_.begin(), files_.end(), [](const File& a, const File& b) { return a.path < b.path; });
     std::string out;
     for (const File& file : files_) {
       const std::string path = shown_path(file.path, root);

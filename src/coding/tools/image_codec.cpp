@@ -1,28 +1,15 @@
 #include "coding/tools/image_codec.h"
 
+#include <jpeglib.h>
+#include <png.h>
 #include <webp/decode.h>
 
-#include <array>
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <memory>
 #include <utility>
-
-#define STB_IMAGE_STATIC
-#define STB_IMAGE_IMPLEMENTATION
-#define STBI_NO_STDIO
-#define STBI_NO_SIMD
-#define STBI_ONLY_PNG
-#define STBI_ONLY_JPEG
-#define STBI_ONLY_GIF
-#define STBI_ONLY_BMP
-#define STBI_MAX_DIMENSIONS 65535
-#include <stb/stb_image.h>
-
-#define STB_IMAGE_WRITE_STATIC
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#define STBI_WRITE_NO_STDIO
-#include <stb/stb_image_write.h>
 
 namespace tau::coding {
 
@@ -35,6 +22,8 @@ const std::uint8_t* raw(std::string_view bytes) {
 std::size_t area(int width, int height) {
   return static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
 }
+
+constexpr png_uint_32 kLongestSide = 1U << 30;
 
 bool fits(int width, int height) {
   return width > 0 && height > 0 && std::int64_t{width} * height <= kMostPixels;
@@ -52,18 +41,84 @@ std::optional<Bitmap> decode_webp(std::string_view bytes) {
   return bitmap;
 }
 
-std::optional<Bitmap> decode_with_stb(std::string_view bytes) {
-  if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) return std::nullopt;
-  const int size = static_cast<int>(bytes.size());
-  Bitmap bitmap;
-  int channels = 0;
-  if (stbi_info_from_memory(raw(bytes), size, &bitmap.width, &bitmap.height, &channels) == 0) return std::nullopt;
+std::optional<Bitmap> decode_png(std::string_view bytes) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) return std::nullopt;
+  const std::unique_ptr<png_image, decltype(&png_image_free)> owner(&image, &png_image_free);
+  image.format = PNG_FORMAT_RGBA;
+  if (image.width > kLongestSide || image.height > kLongestSide) return std::nullopt;
+  Bitmap bitmap{static_cast<int>(image.width), static_cast<int>(image.height), {}};
   if (!fits(bitmap.width, bitmap.height)) return std::nullopt;
-  const std::unique_ptr<stbi_uc, decltype(&std::free)> pixels(
-      stbi_load_from_memory(raw(bytes), size, &bitmap.width, &bitmap.height, &channels, 4), &std::free);
-  if (!pixels) return std::nullopt;
-  bitmap.rgba.assign(pixels.get(), pixels.get() + area(bitmap.width, bitmap.height) * 4);
+  bitmap.rgba.resize(area(bitmap.width, bitmap.height) * 4);
+  if (png_image_finish_read(&image, nullptr, bitmap.rgba.data(), bitmap.width * 4, nullptr) == 0) return std::nullopt;
   return bitmap;
+}
+
+/// libjpeg reports errors by a call that must not return. Only plain values live across the jump.
+struct JpegErrors {
+  jpeg_error_mgr manager;
+  std::jmp_buf out;
+};
+
+void leave(j_common_ptr info) {
+  std::longjmp(reinterpret_cast<JpegErrors*>(info->err)->out, 1);  // NOLINT: the manager is its first member
+}
+
+void stay_silent(j_common_ptr, int) {}
+
+void install(JpegErrors& errors, jpeg_error_mgr*& slot) {
+  slot = jpeg_std_error(&errors.manager);
+  errors.manager.error_exit = &leave;
+  errors.manager.emit_message = &stay_silent;
+}
+
+bool read_jpeg_size(jpeg_decompress_struct& info, JpegErrors& errors, std::string_view bytes) {
+  if (setjmp(errors.out) != 0) return false;
+  jpeg_mem_src(&info, raw(bytes), bytes.size());
+  jpeg_read_header(&info, TRUE);
+  info.out_color_space = JCS_EXT_RGBA;
+  jpeg_calc_output_dimensions(&info);
+  return true;
+}
+
+bool read_jpeg_rows(jpeg_decompress_struct& info, JpegErrors& errors, std::uint8_t* rgba) {
+  if (setjmp(errors.out) != 0) return false;
+  jpeg_start_decompress(&info);
+  while (info.output_scanline < info.output_height) {
+    JSAMPROW row = rgba + std::size_t{info.output_scanline} * info.output_width * 4;
+    jpeg_read_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_decompress(&info);
+  return true;
+}
+
+std::optional<Bitmap> decode_jpeg(std::string_view bytes) {
+  JpegErrors errors;
+  jpeg_decompress_struct info{};
+  install(errors, info.err);
+  jpeg_create_decompress(&info);
+  const std::unique_ptr<jpeg_decompress_struct, decltype(&jpeg_destroy_decompress)> owner(&info,
+                                                                                          &jpeg_destroy_decompress);
+  if (!read_jpeg_size(info, errors, bytes)) return std::nullopt;
+  Bitmap bitmap{static_cast<int>(info.output_width), static_cast<int>(info.output_height), {}};
+  if (!fits(bitmap.width, bitmap.height)) return std::nullopt;
+  bitmap.rgba.resize(area(bitmap.width, bitmap.height) * 4);
+  if (!read_jpeg_rows(info, errors, bitmap.rgba.data())) return std::nullopt;
+  return bitmap;
+}
+
+bool write_jpeg(jpeg_compress_struct& info, JpegErrors& errors, std::uint8_t* rgb, int quality) {
+  if (setjmp(errors.out) != 0) return false;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, quality, TRUE);
+  jpeg_start_compress(&info, TRUE);
+  while (info.next_scanline < info.image_height) {
+    JSAMPROW row = rgb + std::size_t{info.next_scanline} * info.image_width * 3;
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  return true;
 }
 
 // ---- EXIF --------------------------------------------------------------------------------------------------------
@@ -139,22 +194,30 @@ Bitmap turned_upright(Bitmap from, int orientation) {
   return to;
 }
 
-void append_to_string(void* context, void* data, int size) {
-  static_cast<std::string*>(context)->append(static_cast<const char*>(data), static_cast<std::size_t>(size));
-}
-
 }  // namespace
 
 std::optional<Bitmap> decode_image(std::string_view bytes, std::string_view mime_type) {
   if (mime_type == "image/webp") return decode_webp(bytes);
-  std::optional<Bitmap> bitmap = decode_with_stb(bytes);
-  if (bitmap && mime_type == "image/jpeg") bitmap = turned_upright(*std::move(bitmap), orientation_of(bytes));
+  if (mime_type == "image/png") return decode_png(bytes);
+  if (mime_type == "image/gif") return decode_gif(bytes);
+  if (mime_type == "image/bmp") return decode_bmp(bytes);
+  std::optional<Bitmap> bitmap = decode_jpeg(bytes);
+  if (bitmap) bitmap = turned_upright(*std::move(bitmap), orientation_of(bytes));
   return bitmap;
 }
 
 std::string encode_png(const Bitmap& bitmap) {
-  std::string out;
-  stbi_write_png_to_func(&append_to_string, &out, bitmap.width, bitmap.height, 4, bitmap.rgba.data(), bitmap.width * 4);
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(bitmap.width);
+  image.height = static_cast<png_uint_32>(bitmap.height);
+  image.format = PNG_FORMAT_RGBA;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string out(size, '\0');
+  if (png_image_write_to_memory(&image, out.data(), &size, 0, bitmap.rgba.data(), bitmap.width * 4, nullptr) == 0) {
+    return {};
+  }
+  out.resize(size);
   return out;
 }
 
@@ -167,8 +230,22 @@ std::string encode_jpeg(const Bitmap& bitmap, int quality) {
       rgb.push_back(static_cast<std::uint8_t>((bitmap.rgba[i + c] * alpha + 255U * (255U - alpha) + 127U) / 255U));
     }
   }
+  JpegErrors errors;
+  jpeg_compress_struct info{};
+  install(errors, info.err);
+  jpeg_create_compress(&info);
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;  // NOLINT: libjpeg's type
+  jpeg_mem_dest(&info, &bytes, &size);
+  info.image_width = static_cast<JDIMENSION>(bitmap.width);
+  info.image_height = static_cast<JDIMENSION>(bitmap.height);
+  info.input_components = 3;
+  info.in_color_space = JCS_RGB;
+  const bool written = write_jpeg(info, errors, rgb.data(), quality);
   std::string out;
-  stbi_write_jpg_to_func(&append_to_string, &out, bitmap.width, bitmap.height, 3, rgb.data(), quality);
+  if (written) out.assign(reinterpret_cast<const char*>(bytes), size);  // NOLINT
+  jpeg_destroy_compress(&info);
+  std::free(bytes);  // NOLINT: allocated by libjpeg
   return out;
 }
 

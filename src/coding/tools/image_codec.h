@@ -22,6 +22,11 @@ inline constexpr std::int64_t kMostPixels = 80'000'000;
 /// JPEG is applied. Nothing when the file is damaged or has too many pixels.
 std::optional<Bitmap> decode_image(std::string_view bytes, std::string_view mime_type);
 
+/// The two old formats, read here: no library for them is as well kept as those of the others.
+std::optional<Bitmap> decode_gif(std::string_view bytes);  // the first picture; the rest of the canvas is transparent
+std::optional<Bitmap> decode_bmp(std::string_view bytes);  // 1, 4, 8, 16, 24 and 32 bits, not compressed
+
+/// Empty when it fails.
 std::string encode_png(const Bitmap& bitmap);
 /// Transparent parts become white. `quality` is 1 to 100.
 std::string encode_jpeg(const Bitmap& bitmap, int quality);

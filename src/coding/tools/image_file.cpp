@@ -38,7 +38,8 @@ ImageInfo info(const char* mime, std::uint32_t width, std::uint32_t height) {
 }
 
 std::optional<ImageInfo> png(std::string_view b) {
-  if (!b.starts_with("\x89PNG\r\n\x1a\n") || big32(b, 8) != 13 || b.substr(12, 4) != "IHDR") return std::nullopt;
+  if (b.size() < 16 || !b.starts_with("\x89PNG\r\n\x1a\n") || big32(b, 8) != 13 || b.substr(12, 4) != "IHDR")
+    return std::nullopt;
   // An animation control chunk before the image data: an animated PNG, which no model takes.
   for (std::size_t chunk = 8; chunk + 8 <= b.size();) {
     const std::string_view type = b.substr(chunk + 4, 4);
@@ -61,7 +62,7 @@ std::optional<ImageInfo> jpeg(std::string_view b) {
 }
 
 std::optional<ImageInfo> webp(std::string_view b) {
-  if (!b.starts_with("RIFF") || b.substr(8, 4) != "WEBP") return std::nullopt;
+  if (b.size() < 16 || !b.starts_with("RIFF") || b.substr(8, 4) != "WEBP") return std::nullopt;
   const std::string_view kind = b.substr(12, 4);
   if (kind == "VP8X") return info("image/webp", little24(b, 24) + 1, little24(b, 27) + 1);
   if (kind == "VP8L") {

@@ -34,6 +34,7 @@ asio::awaitable<ToolResult> run(std::shared_ptr<const ToolEnvironment> environme
   const std::string content = utf8::remove_lone_surrogates(json::string_or(arguments, "content"));
   const auto written = write_file_atomically(path, content);
   if (!written) throw ToolFailure(written.error().message);
+  if (stop.stop_requested()) throw ToolFailure("Operation aborted");  // said even though the file is written (CA-54)
 
   ToolResult result;
   result.content.emplace_back(ai::TextContent{fmt::format("Successfully wrote to {}", given), {}, {}});

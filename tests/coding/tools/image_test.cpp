@@ -153,6 +153,67 @@ TEST(Image, ABmpBecomesPng) {  // CA-35
   EXPECT_TRUE(reddish(pixel(*decode_image(image->bytes, "image/png"), 0, 0)));
 }
 
+TEST(Image, BmpsOfAllDepthsAreRead) {
+  const auto make = [](int bits, const std::string& palette, const std::string& pixels) {
+    std::string b("BM", 2);
+    const auto number = [&](std::uint32_t n, int size) {
+      for (int i = 0; i < size; ++i)
+        b += static_cast<char>(n >> (8 * i));
+    };
+    number(0, 8);
+    number(static_cast<std::uint32_t>(54 + palette.size()), 4);
+    for (const std::uint32_t n : {40U, 2U, 1U})
+      number(n, 4);
+    number(1, 2);
+    number(static_cast<std::uint32_t>(bits), 2);
+    b += std::string(24, '\0');
+    return b + palette + pixels;
+  };
+  const std::string palette("\0\0\xff\0\xff\0\0\0", 8);  // red, blue
+  for (const std::string& file :
+       {make(1, palette, std::string("\x40\0\0\0", 4)), make(4, palette, std::string("\x01\0\0\0", 4)),
+        make(8, palette, std::string("\0\x01\0\0", 4)), make(16, "", std::string("\0\x7c\x1f\0", 4)),
+        make(24, "", std::string("\0\0\xff\xff\0\0\0\0", 8)), make(32, "", std::string("\0\0\xff\0\xff\0\0\0", 8))}) {
+    const auto bitmap = decode_bmp(file);
+    ASSERT_TRUE(bitmap);
+    EXPECT_EQ(pixel(*bitmap, 0, 0), (std::vector<int>{255, 0, 0}));
+    EXPECT_EQ(pixel(*bitmap, 1, 0), (std::vector<int>{0, 0, 255}));
+    EXPECT_EQ(bitmap->rgba[3], 255);
+    EXPECT_FALSE(decode_bmp(file.substr(0, 56)));
+  }
+}
+
+TEST(Image, AGifIsReadWithItsGrowingCodes) {
+  // 2 x 2: red, white / white, red; the usual example of the format.
+  std::string gif("GIF89a\x02\0\x02\0\x80\0\0\xff\xff\xff\xff\0\0,\0\0\0\0\x02\0\x02\0\0\x02", 30);
+  // Codes of three bits: clear 4; 1 0 0 1; then four bits are not reached; end 5.
+  const std::uint32_t codes[] = {4, 1, 0, 0, 1};
+  std::uint32_t bits = 0;
+  int held = 0;
+  for (const std::uint32_t code : codes) {
+    bits |= code << held;
+    held += 3;
+  }
+  gif += '\x03';
+  for (int i = 0; i < 3; ++i)
+    gif += static_cast<char>(bits >> (8 * i));
+  gif += std::string("\0;", 2);
+  const auto bitmap = decode_gif(gif);
+  ASSERT_TRUE(bitmap);
+  EXPECT_EQ(pixel(*bitmap, 0, 0), (std::vector<int>{255, 0, 0}));
+  EXPECT_EQ(pixel(*bitmap, 1, 0), (std::vector<int>{255, 255, 255}));
+  EXPECT_EQ(pixel(*bitmap, 0, 1), (std::vector<int>{255, 255, 255}));
+}
+
+TEST(Image, AFileThatIsOnlyASignatureIsNoImage) {
+  for (const char* text : {"RIFF", "RIFF1234", "\x89PNG\r\n\x1a\n", "BM", "GIF89a", "\xff\xd8\xff"}) {
+    const auto info = image_info(text);
+    if (info) {
+      EXPECT_FALSE(prepare_image(text, true)) << text;
+    }
+  }
+}
+
 TEST(Image, AWebpThatIsTooLargeIsScaled) {
   // 2100 x 1 pixels of one colour, lossless.
   const auto webp = base64_decode("UklGRiIAAABXRUJQVlA4TBUAAAAvMwgAAAcQ/Y/+B4CE8H+9GNH/tAAA");
