@@ -113,14 +113,15 @@ class Run {
     new_messages_.push_back(std::move(message));
   }
 
+  // After an abort the queues keep what is in them, also when it came while a hook ran (FF-17).
   asio::awaitable<std::vector<AgentMessage>> steering() {
-    if (!config_.get_steering_messages) co_return std::vector<AgentMessage>{};
+    if (!config_.get_steering_messages || stop_.stop_requested()) co_return std::vector<AgentMessage>{};
     std::vector<AgentMessage> messages = co_await config_.get_steering_messages();
     co_return messages;
   }
 
   asio::awaitable<std::vector<AgentMessage>> follow_ups() {
-    if (!config_.get_follow_up_messages) co_return std::vector<AgentMessage>{};
+    if (!config_.get_follow_up_messages || stop_.stop_requested()) co_return std::vector<AgentMessage>{};
     std::vector<AgentMessage> messages = co_await config_.get_follow_up_messages();
     co_return messages;
   }
@@ -209,7 +210,8 @@ class Run {
     }
     if (config_.settle_message) {
       AgentMessage replaced = co_await config_.settle_message(reply);
-      if (replaced.assistant() != nullptr) reply = std::move(replaced);
+      const ai::AssistantMessage* answer = replaced.assistant();
+      if (answer != nullptr && answer->stop_reason != ai::StopReason::kPending) reply = std::move(replaced);
     }
     AgentEvent message_ended = MessageEnd{reply};
     co_await deliver(sink_, std::move(message_ended));

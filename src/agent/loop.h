@@ -92,7 +92,8 @@ struct LoopConfig {
       after_tool_call;
 
   /// May replace a message by another of the same role before its message_end: the transcript, the loop's decisions and
-  /// every later event then have the new one (AG-54, SE-22).
+  /// every later event then have the new one (AG-54, SE-22). One of another role, or a reply that is pending (IV-7), is
+  /// passed over.
   std::function<asio::awaitable<AgentMessage>(AgentMessage message)> settle_message;
 
   std::function<asio::awaitable<bool>(TurnInfo turn, std::stop_token stop)> should_stop_after_turn;

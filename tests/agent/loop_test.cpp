@@ -223,6 +223,54 @@ TEST_F(LoopTest, AnAbortWhileTheLastHookRunsMakesNoFurtherCall) {
   EXPECT_EQ(agent->state().messages.back().assistant()->stop_reason, ai::StopReason::kAborted);
 }
 
+/// An abort may come while a hook runs, after the turn has been found in order.
+TEST_F(LoopTest, AnAbortInsideAHookBetweenTurnsKeepsTheQueues) {
+  for (const bool in_should_stop : {true, false}) {
+    provider = {};
+    provider.replies = {test::call_reply({{"c1", "quick"}}), test::text_reply("never")};
+    auto options = test::faux_options(provider, {test::make_tool("quick", test::instant)});
+    const auto queue_and_abort = [this] {
+      agent->steer(test::user_message("S"));
+      agent->follow_up(test::user_message("F"));
+      agent->abort();
+    };
+    if (in_should_stop) {
+      options.loop.should_stop_after_turn = [=](agent::TurnInfo, std::stop_token) {
+        queue_and_abort();
+        return []() -> asio::awaitable<bool> { co_return false; }();
+      };
+    } else {
+      options.loop.prepare_next_turn = [=](agent::TurnInfo, std::stop_token) {
+        queue_and_abort();
+        return []() -> asio::awaitable<agent::NextTurn> { co_return agent::NextTurn{}; }();
+      };
+    }
+    make_agent(std::move(options));
+    prompt();
+    EXPECT_EQ(test::roles(agent->state().messages), "user assistant toolResult assistant");
+    EXPECT_EQ(agent->state().messages.back().assistant()->stop_reason, ai::StopReason::kAborted);
+    EXPECT_EQ(provider.calls, 1);
+    agent->clear_steering_queue();
+    EXPECT_TRUE(agent->has_queued_messages()) << "the follow-up is still there";
+  }
+}
+
+/// The same without tools: the run just ends.
+TEST_F(LoopTest, AnAbortInsideAHookAfterAnAnswerEndsTheRun) {
+  provider.replies = {test::text_reply("answer"), test::text_reply("never")};
+  auto options = test::faux_options(provider);
+  options.loop.should_stop_after_turn = [this](agent::TurnInfo, std::stop_token) {
+    agent->follow_up(test::user_message("F"));
+    agent->abort();
+    return []() -> asio::awaitable<bool> { co_return false; }();
+  };
+  make_agent(std::move(options));
+  prompt();
+  EXPECT_EQ(test::roles(agent->state().messages), "user assistant");
+  EXPECT_EQ(provider.calls, 1);
+  EXPECT_TRUE(agent->has_queued_messages());
+}
+
 // ---- FF-16: order ------------------------------------------------------------------------------------------------
 
 TEST_F(LoopTest, EndsComeAsToolsFinishAndResultsInTheOrderOfTheCalls) {
@@ -321,7 +369,7 @@ TEST_F(LoopTest, EightParallelToolsOnThreadsKeepTheirOrder) {
   int starts = 0;
   on("tool_execution_update", [&] { ++updates; });
   on("tool_execution_start", [&] { ++starts; });
-  for (int round = 0; round < 125; ++round) {
+  for (int round = 0; round < 200; ++round) {
     std::vector<Call> calls;
     for (int i = 0; i < 8; ++i)
       calls.push_back({std::to_string(round * 8 + i), "work"});
@@ -333,8 +381,8 @@ TEST_F(LoopTest, EightParallelToolsOnThreadsKeepTheirOrder) {
       ASSERT_EQ(result_at(before + 2 + i).tool_call_id, calls[i].id);
     ASSERT_EQ(running, 0);
   }
-  EXPECT_EQ(starts, 1000);
-  EXPECT_EQ(updates, 1000);
+  EXPECT_EQ(starts, 1600);
+  EXPECT_EQ(updates, 1600);
   EXPECT_TRUE(agent::check_transcript(agent->state().messages).empty());
 }
 
@@ -539,6 +587,23 @@ TEST_F(LoopTest, ASettledMessageIsNotReplacedByOneOfAnotherRole) {  // SE-22
   make_agent(std::move(options));
   prompt();
   EXPECT_EQ(test::roles(agent->state().messages), "user assistant");
+}
+
+TEST_F(LoopTest, ASettledReplyIsNotReplacedByAPendingOne) {  // IV-7
+  provider.replies = {test::text_reply("answer")};
+  auto options = test::faux_options(provider);
+  options.loop.settle_message = [](AgentMessage message) {
+    return [](AgentMessage m) -> asio::awaitable<AgentMessage> {
+      if (m.assistant() == nullptr) co_return m;
+      ai::AssistantMessage pending = *m.assistant();
+      pending.stop_reason = ai::StopReason::kPending;
+      co_return AgentMessage(std::move(pending));
+    }(std::move(message));
+  };
+  make_agent(std::move(options));
+  prompt();
+  EXPECT_EQ(agent->state().messages.back().assistant()->stop_reason, ai::StopReason::kStop);
+  EXPECT_TRUE(agent::check_transcript(agent->state().messages).empty());
 }
 
 TEST(Loop, NeedsAStreamFunctionOrTheDefault) {  // AG-19, PX-1
