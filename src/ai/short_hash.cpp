@@ -23,8 +23,8 @@ std::string short_hash(std::string_view text) {
   std::uint32_t h1 = 0xdeadbeef;
   std::uint32_t h2 = 0x41c6ce57;
   const auto mix = [&](std::uint32_t unit) {
-    h1 = (h1 ^ unit) * 2654435761;
-    h2 = (h2 ^ unit) * 1597334677;
+    h1 = (h1 ^ unit) * 2654435761U;  // unsigned: a signed product would overflow
+    h2 = (h2 ^ unit) * 1597334677U;
   };
   while (!text.empty()) {
     const utf8::Decoded d = utf8::decode(text);

@@ -9,6 +9,19 @@
 
 namespace tau::test {
 
+/// Whether the address sanitizer is on. It keeps freed memory back, so the size of the process says nothing then.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kAddressSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool kAddressSanitizer = true;
+#else
+inline constexpr bool kAddressSanitizer = false;
+#endif
+#else
+inline constexpr bool kAddressSanitizer = false;
+#endif
+
 std::filesystem::path fixture_root();
 
 /// The bytes of a file; the test fails with the path when it cannot be read.

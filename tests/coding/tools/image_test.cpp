@@ -160,7 +160,8 @@ TEST(Image, BmpsOfAllDepthsAreRead) {
       for (int i = 0; i < size; ++i)
         b += static_cast<char>(n >> (8 * i));
     };
-    number(0, 8);
+    number(0, 4);
+    number(0, 4);
     number(static_cast<std::uint32_t>(54 + palette.size()), 4);
     for (const std::uint32_t n : {40U, 2U, 1U})
       number(n, 4);
