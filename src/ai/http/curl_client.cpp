@@ -29,6 +29,7 @@ class CurlResponse final : public Response {
  public:
   explicit CurlResponse(std::shared_ptr<Transfer> transfer) : transfer_(std::move(transfer)) {
     status = transfer_->status;
+    protocol = transfer_->protocol;
     reason = transfer_->reason;
     headers = transfer_->headers;
   }

@@ -186,10 +186,8 @@ std::expected<void, Failure> CurlEngine::set_up(Transfer& t) {
     set(CURLOPT_PROXY_CAPATH, "/etc/ssl/certs");
   }
   if (!ok) return refuse("the request cannot be set up");
-  // HTTP/2 would save connections, but Debian 12's libcurl (7.88.1) stalls on it, or ends complete replies with error
-  // 92: of 100 replies of 1 MB that a server sent in one go, its own command-line program lost 60 and then hung for
-  // ever.
-  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  // HTTP/2 where TLS lets both sides agree on it: an old proxy or a local server must not meet an upgrade.
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
   // What a libcurl may lack without harm: compression, and leaving a name look-up behind when aborted (7.87).
   set(CURLOPT_ACCEPT_ENCODING, "");
   set(CURLOPT_QUICK_EXIT, 1L);
@@ -356,7 +354,9 @@ std::size_t CurlEngine::on_header(char* bytes, std::size_t size, std::size_t cou
     if (line.starts_with("HTTP/")) {
       t->headers.clear();
       t->status = 0;
-      const std::string_view rest = line.substr(std::min(line.find(' '), line.size()));
+      const std::size_t space = std::min(line.find(' '), line.size());
+      t->protocol = line.substr(0, space);
+      const std::string_view rest = line.substr(space);
       const std::string_view words = trimmed(rest);
       std::from_chars(words.data(), words.data() + words.size(), t->status);
       t->reason = trimmed(words.substr(std::min<std::size_t>(3, words.size())));

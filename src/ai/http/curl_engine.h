@@ -50,6 +50,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   std::array<char, CURL_ERROR_SIZE> error_text{};
 
   int status = 0;
+  std::string protocol;
   std::string reason;
   HeaderList headers;
   bool headers_complete = false;

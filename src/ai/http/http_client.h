@@ -1,8 +1,9 @@
 // HTTP for the model layer: libcurl's multi interface driven by the caller's Asio loop.
 //
 // libcurl with TLS is 36 shared objects and 8 ms of dynamic linking, so it is not linked: it is loaded when the first
-// request is made (a start without a request never pays). It speaks HTTP/1.1 (curl_engine.cpp says why not HTTP/2),
-// connections are kept and reused, bodies may come compressed, proxies come from the environment (AI-265, FF-54).
+// request is made (a start without a request never pays). It speaks HTTP/2 where TLS
+// negotiates it, else HTTP/1.1; connections are kept and reused, bodies may come compressed, proxies come from the
+// environment (AI-265, FF-54).
 //
 // There is no limit on the total time of a request (FF-52): only one on the wait for headers and one on silence between
 // two pieces of the body (FF-47).
@@ -55,8 +56,9 @@ class Response {
  public:
   virtual ~Response() = default;
   int status = 0;
-  std::string reason;  // reason phrase, may be empty
-  HeaderList headers;  // names in lower case
+  std::string protocol;  // "HTTP/1.1", "HTTP/2"
+  std::string reason;    // reason phrase, may be empty
+  HeaderList headers;    // names in lower case
   std::optional<std::string> header(std::string_view lower_case_name) const;
 
   /// The next piece, decompressed. Nothing = the body is complete. The view is valid until the next call. A reader that
