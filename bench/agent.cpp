@@ -42,5 +42,24 @@ void project_unchanged(benchmark::State& state) {
 }
 BENCHMARK(project_unchanged)->Arg(10000)->Arg(50000)->Unit(benchmark::kMicrosecond);
 
+/// A context handler that changes what it must and shares the rest: one message is replaced by a shorter one.
+std::vector<agent::AgentMessage> handle(std::vector<agent::AgentMessage> messages, std::size_t at) {
+  messages[at] = agent::AgentMessage(ai::UserMessage{"shortened", 0, {}});
+  return messages;
+}
+
+/// What stands between a long transcript and its model call: a snapshot, three handlers, each on a snapshot of its own,
+/// and the projection.
+void snapshot_handle_project(benchmark::State& state) {
+  const auto messages = transcript(static_cast<int>(state.range(0)));
+  for (auto _ : state) {
+    std::vector<agent::AgentMessage> context = messages;
+    for (const std::size_t at : {std::size_t{10}, messages.size() / 2, messages.size() - 1})
+      context = handle(context, at);
+    benchmark::DoNotOptimize(convert_to_llm(context).data());
+  }
+}
+BENCHMARK(snapshot_handle_project)->Arg(10000)->Arg(50000)->Unit(benchmark::kMicrosecond);
+
 }  // namespace
 }  // namespace tau::coding

@@ -1,9 +1,13 @@
 #include "agent/check_transcript.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <unordered_map>
+
+#include <fmt/format.h>
 
 namespace tau::agent {
 
@@ -77,10 +81,31 @@ class Checker {
   std::vector<Violation> found_;
 };
 
+void print_violations(std::string_view when, std::span<const Violation> violations) {
+  for (const Violation& violation : violations) {
+    fmt::print(stderr, "tau: {} {}, message {}: {}\n", violation.rule, when, violation.position, violation.what);
+  }
+}
+
+std::atomic<ViolationReporter> violation_reporter{&print_violations};
+
 }  // namespace
 
 std::vector<Violation> check_transcript(std::span<const AgentMessage> messages) {
   return Checker().check(messages);
+}
+
+ViolationReporter set_violation_reporter(ViolationReporter reporter) {
+  return violation_reporter.exchange(reporter != nullptr ? reporter : &print_violations);
+}
+
+void check_run([[maybe_unused]] std::string_view when, [[maybe_unused]] std::span<const AgentMessage> messages,
+               [[maybe_unused]] std::size_t known) {
+#ifndef NDEBUG
+  std::vector<Violation> found = check_transcript(messages);
+  std::erase_if(found, [known](const Violation& violation) { return violation.position < known; });
+  if (!found.empty()) violation_reporter.load()(when, found);
+#endif
 }
 
 std::vector<Violation> check_conversion(std::span<const AgentMessage> messages,

@@ -29,6 +29,17 @@ struct Violation {
 /// Calls without a result are no violation: the model layer completes the request (AG-52).
 std::vector<Violation> check_transcript(std::span<const AgentMessage> messages);
 
+/// Takes the violations of one transcript; `when` says where they were seen ("before a model call").
+using ViolationReporter = void (*)(std::string_view when, std::span<const Violation> violations);
+
+/// Debug builds check the transcript of every run before each model call and at its end, and give what they find to
+/// this function; without one it goes to stderr. Returns the previous one. Release builds do not check.
+ViolationReporter set_violation_reporter(ViolationReporter reporter);
+
+/// What debug builds call. `known`: how many messages from the start are not this run's own; what they violate was
+/// there before and is not reported. Does nothing in release builds.
+void check_run(std::string_view when, std::span<const AgentMessage> messages, std::size_t known);
+
 /// IV-4: `converted` keeps the order of `messages`. What a conversion made anew cannot be placed and is passed over;
 /// the position counts in `converted`.
 std::vector<Violation> check_conversion(std::span<const AgentMessage> messages,

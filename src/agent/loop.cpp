@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "agent/check_transcript.h"
 #include "agent/default_stream.h"
 #include "agent/tool_batch.h"
 #include "base/clock.h"
@@ -26,7 +27,11 @@ ai::AssistantMessage aborted_reply(const ai::Model& model) {
 class Run {
  public:
   Run(AgentContext context, LoopConfig config, AgentEventSink sink, std::stop_token stop)
-      : context_(std::move(context)), config_(std::move(config)), sink_(std::move(sink)), stop_(std::move(stop)) {}
+      : context_(std::move(context)),
+        config_(std::move(config)),
+        sink_(std::move(sink)),
+        stop_(std::move(stop)),
+        known_(context_.messages.size()) {}
 
   asio::awaitable<std::vector<AgentMessage>> run(std::vector<AgentMessage> prompts) {
     AgentEvent started = AgentStart{};
@@ -97,6 +102,7 @@ class Run {
   TurnInfo turn_info() const { return {turn_->reply, turn_->tool_results, context_, new_messages_}; }
 
   asio::awaitable<std::vector<AgentMessage>> finish() {
+    check_run("at the end of a run", context_.messages, known_);
     AgentEvent ended = AgentEnd{new_messages_};
     co_await deliver(sink_, std::move(ended));
     co_return std::move(new_messages_);
@@ -135,7 +141,10 @@ class Run {
   asio::awaitable<void> prepare_turn() {
     if (!config_.prepare_next_turn) co_return;
     NextTurn next = co_await config_.prepare_next_turn(turn_info(), stop_);
-    if (next.context) context_ = *std::move(next.context);
+    if (next.context) {
+      context_ = *std::move(next.context);
+      known_ = context_.messages.size();
+    }
     if (next.model) config_.model = *std::move(next.model);
     if (next.thinking_level) set_reasoning(*next.thinking_level);
   }
@@ -150,6 +159,7 @@ class Run {
 
   /// The two stages and the request (S6). The transcript is not changed by them.
   asio::awaitable<ai::Context> model_context() {
+    check_run("before a model call", context_.messages, known_);
     ai::Context context;
     if (!config_.transform_context && !config_.convert_to_llm) {
       context.messages = standard_messages(context_.messages);
@@ -251,6 +261,7 @@ class Run {
   LoopConfig config_;
   AgentEventSink sink_;
   std::stop_token stop_;
+  std::size_t known_;  // messages of context_ that came from the caller (check_run)
   std::vector<AgentMessage> new_messages_;
   std::optional<Turn> turn_;          // the last finished one
   std::optional<AgentEvent> update_;  // being delivered

@@ -15,6 +15,7 @@
 #include "agent/builders.h"
 #include "agent/check_transcript.h"
 
+#include "support/fixture.h"
 #include "support/run.h"
 
 namespace {
@@ -358,8 +359,11 @@ class RandomRun {
   int running_ = 0;
 };
 
+// The address sanitizer makes a run ten times as slow.
+constexpr unsigned kRuns = test::kAddressSanitizer ? 1'500 : 10'000;
+
 TEST(Property, RandomRunsKeepTheInvariants) {
-  for (unsigned seed = 1; seed <= 400; ++seed) {
+  for (unsigned seed = 1; seed <= kRuns; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomRun(seed).play();
     if (testing::Test::HasFailure()) return;
