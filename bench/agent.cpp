@@ -48,14 +48,14 @@ std::vector<agent::AgentMessage> handle(std::vector<agent::AgentMessage> message
   return messages;
 }
 
-/// What stands between a long transcript and its model call: a snapshot, three handlers, each on a snapshot of its own,
-/// and the projection.
+/// What stands between a long transcript and its model call: a snapshot, three handlers that pass it on, as the loop
+/// does, and the projection.
 void snapshot_handle_project(benchmark::State& state) {
   const auto messages = transcript(static_cast<int>(state.range(0)));
   for (auto _ : state) {
     std::vector<agent::AgentMessage> context = messages;
     for (const std::size_t at : {std::size_t{10}, messages.size() / 2, messages.size() - 1})
-      context = handle(context, at);
+      context = handle(std::move(context), at);
     benchmark::DoNotOptimize(convert_to_llm(context).data());
   }
 }

@@ -414,6 +414,9 @@ std::expected<value, ParseError> parse_prefix(std::string_view text, std::size_t
 }
 
 void write(std::string& out, std::string_view text) {
+  // A long text in one step, with room for its escapes and for what follows: growing would double it.
+  constexpr std::size_t kLong = 4096;
+  if (text.size() > kLong) out.reserve(out.size() + text.size() + text.size() / 16 + kLong);
   out += '"';
   std::size_t at = 0;
   while (true) {
@@ -565,6 +568,18 @@ void write(std::string& out, const value& v) {
 std::string to_text(const value& v) {
   std::string out;
   write(out, v);
+  return out;
+}
+
+std::string to_text(const object& o) {
+  std::string out;
+  write(out, o);
+  return out;
+}
+
+std::string to_text(const array& a) {
+  std::string out;
+  write(out, a);
   return out;
 }
 

@@ -69,6 +69,8 @@ void write(std::string& out, std::string_view text);
 void write_number(std::string& out, double number);
 
 std::string to_text(const value& v);
+std::string to_text(const object& o);  // a conversion to a value would copy it
+std::string to_text(const array& a);
 /// With `indent` blanks a level, as JSON.stringify(v, null, indent).
 std::string to_text(const value& v, int indent);
 

@@ -365,7 +365,9 @@ std::expected<void, Error> Session::append_message(const agent::AgentMessage& me
     stored.stable_erase(stored.find("timestamp"));
     return append(EntryType::kCustomMessage, std::move(stored), KeyOrder::kPlaceLast, &message);
   }
-  return append(EntryType::kMessage, {{"message", message.to_json()}}, KeyOrder::kPlaceFirst, &message);
+  json::object members;
+  members.emplace("message", message.to_json());  // moved: a braced list would copy the whole message
+  return append(EntryType::kMessage, std::move(members), KeyOrder::kPlaceFirst, &message);
 }
 
 std::expected<void, Error> Session::append_model_change(const ModelReference& model) {
