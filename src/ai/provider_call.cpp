@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "ai/http/retry.h"
+#include "ai/surrogates.h"
 #include "base/clock.h"
 #include "base/printable.h"
 
@@ -272,6 +273,48 @@ asio::awaitable<AssistantMessage> run_provider_call(http::Client& client, Provid
   AssistantMessage message = decoder.take();
   if (!over && message.stop_reason != StopReason::kAborted) co_await response.drain(kDrainLimit);
   co_return message;
+}
+
+// Not a coroutine: the request is made at once. The parameters are those of every ApiFunction.
+// NOLINTBEGIN(performance-unnecessary-value-param)
+asio::awaitable<AssistantMessage> call_provider(http::Client& client, PrepareCall prepare, Model model, Context context,
+                                                StreamOptions options, EventSink sink, std::stop_token stop) {
+  // NOLINTEND(performance-unnecessary-value-param)
+  std::string failed;
+  try {
+    auto call = prepare(model, context, options);
+    if (call) {
+      return run_provider_call(client, *std::move(call), std::move(model), std::move(options), std::move(sink),
+                               std::move(stop));
+    }
+    failed = std::move(call.error());
+  } catch (const std::exception& e) {
+    failed = e.what();
+  }
+  return fail_call(std::move(model), std::move(failed), std::move(sink));
+}
+
+std::string join_url(std::string_view base, std::string_view path) {
+  while (base.ends_with('/'))
+    base.remove_suffix(1);
+  return std::string(base).append(path);
+}
+
+http::HeaderList present_headers(Headers headers) {
+  http::HeaderList out;
+  for (auto& [name, text] : headers) {
+    if (text) out.emplace_back(std::move(name), *std::move(text));
+  }
+  return out;
+}
+
+void replace_payload(json::object& body, const Model& model, const StreamOptions& options) {
+  if (!options.on_payload) return;
+  auto replaced = options.on_payload(body, model);
+  if (!replaced) return;
+  json::value whole = *std::move(replaced);
+  remove_lone_surrogates(whole);
+  body = std::move(whole.get_object());
 }
 
 asio::awaitable<AssistantMessage> fail_call(Model model, std::string error_message, EventSink sink) {

@@ -4,6 +4,7 @@
 // message with stop reason kError; whether the turn is tried again is decided above, by its text (AI-220).
 #pragma once
 
+#include <expected>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,6 +34,24 @@ struct ProviderCall {
 /// Throws only what the sink throws; the transfer is closed then. `client` must outlive the call.
 asio::awaitable<AssistantMessage> run_provider_call(http::Client& client, ProviderCall call, Model model,
                                                     StreamOptions options, EventSink sink, std::stop_token stop);
+
+/// Makes the request of one API; an error is the text of what cannot be sent.
+using PrepareCall = std::expected<ProviderCall, std::string> (*)(const Model& model, const Context& context,
+                                                                 const StreamOptions& options);
+
+/// run_provider_call with what `prepare` makes; what cannot be sent, or throws, becomes an error event. The request is
+/// made before this returns.
+asio::awaitable<AssistantMessage> call_provider(http::Client& client, PrepareCall prepare, Model model, Context context,
+                                                StreamOptions options, EventSink sink, std::stop_token stop);
+
+// ---- pieces of requests ------------------------------------------------------------------------------------------
+
+/// Both with one slash between them.
+std::string join_url(std::string_view base, std::string_view path);
+/// The headers that have a value (AI-48).
+http::HeaderList present_headers(Headers headers);
+/// Lets options.on_payload replace the body; what it returns is made fit for the wire (FF-4).
+void replace_payload(json::object& body, const Model& model, const StreamOptions& options);
 
 /// The stream of a call that cannot be made: one StreamError with an empty message (AI-33).
 asio::awaitable<AssistantMessage> fail_call(Model model, std::string error_message, EventSink sink);

@@ -63,6 +63,14 @@ void MessageAssembler::close(std::size_t index, bool keep_arguments) {
   queue({.kind = Step::Kind::kClose, .keep_arguments = keep_arguments, .index = index});
 }
 
+void MessageAssembler::close_with(std::size_t index, AssistantBlock final_block) {
+  BlockState& block = blocks_.at(index);
+  if (!block.open) return;
+  block.open = false;
+  if (!ending_) closing_.push_back(std::move(final_block));
+  queue({.kind = Step::Kind::kClose, .replace = true, .index = index});
+}
+
 void MessageAssembler::finish(StopReason reason) {
   queue({.kind = Step::Kind::kFinish, .reason = reason});
   ending_ = true;
@@ -78,6 +86,7 @@ void MessageAssembler::abort_now(std::string error_message) {
   steps_.clear();
   first_step_ = 0;
   opening_.clear();
+  closing_.clear();
   ending_ = false;
   fail(StopReason::kAborted, std::move(error_message));
 }
@@ -126,6 +135,10 @@ StreamEvent MessageAssembler::apply(Step& step) {
       return {BlockDelta{blocks_[index].kind, index, current_delta_}, message_};
     case Step::Kind::kClose:
       blocks_[index].closed = true;
+      if (step.replace) {
+        message_.content[index] = std::move(closing_.front());
+        closing_.pop_front();
+      }
       if (blocks_[index].kind == BlockKind::kToolCall) settle_arguments(index, step.keep_arguments);
       return {BlockEnd{blocks_[index].kind, index}, message_};
     case Step::Kind::kFinish:

@@ -40,6 +40,9 @@ class MessageAssembler {
   /// (AI-42); what stays invalid becomes a preview and marks the call as malformed (FF-19). A call without any argument
   /// text has the arguments it was opened with when `keep_arguments`, else {}. A call without an id gets one (FF-8).
   void close(std::size_t index, bool keep_arguments = false);
+  /// Queues the end of a text or thinking block that the provider gives again as a whole: `final_block` replaces what
+  /// was streamed (AI-24, AI-178).
+  void close_with(std::size_t index, AssistantBlock final_block);
   /// Queues the terminal event. Later steps are ignored. Calls that were not closed get what their text has so far
   /// (AI-27, AI-31).
   void finish(StopReason reason);
@@ -68,6 +71,7 @@ class MessageAssembler {
     enum class Kind { kStart, kOpen, kAppend, kAppendOwned, kClose, kFinish, kFail } kind;
     StopReason reason = StopReason::kPending;
     bool keep_arguments = false;
+    bool replace = false;  // kClose: by the front of closing_
     std::size_t index = 0;
     std::string_view view;
     std::string owned;  // a delta, or the error message
@@ -89,6 +93,7 @@ class MessageAssembler {
   std::vector<Step> steps_;
   std::size_t first_step_ = 0;          // the steps before it have been applied
   std::deque<AssistantBlock> opening_;  // of the queued kOpen steps
+  std::deque<AssistantBlock> closing_;  // of the queued kClose steps that replace
   std::string current_delta_;           // an owned delta, alive while its event is handled
   std::vector<BlockState> blocks_;
   bool ending_ = false;

@@ -17,20 +17,11 @@ std::expected<ProviderCall, std::string> prepare(const Model& model, const Conte
   if (!headers) return std::unexpected(std::move(headers.error()));
   auto body = encode_anthropic_messages(model, context, options);
   if (!body) return std::unexpected(std::move(body.error()));
-  if (options.on_payload) {
-    if (auto replaced = options.on_payload(*body, model)) {
-      json::value whole = *std::move(replaced);
-      remove_lone_surrogates(whole);
-      *body = std::move(whole.get_object());
-      (*body)["stream"] = true;  // AI-16
-    }
-  }
+  replace_payload(*body, model, options);
+  (*body)["stream"] = true;  // AI-16
 
   ProviderCall call;
-  std::string_view base = model.base_url;
-  while (base.ends_with('/'))
-    base.remove_suffix(1);
-  call.request.url = std::string(base) + "/v1/messages?beta=true";
+  call.request.url = join_url(model.base_url, "/v1/messages?beta=true");
   call.request.headers = *std::move(headers);
   json::write(call.request.body, *body);
   call.error_text = [](int status, std::string_view, const http::HeaderList&, std::string_view text) {
@@ -50,24 +41,11 @@ std::expected<ProviderCall, std::string> prepare(const Model& model, const Conte
 
 }  // namespace
 
-// Not a coroutine: the request is made at once, and what cannot be sent becomes an error event. The parameters are
-// those of every ApiFunction. NOLINTBEGIN(performance-unnecessary-value-param)
 asio::awaitable<AssistantMessage> stream_anthropic_messages(http::Client& client, Model model, Context context,
                                                             StreamOptions options, EventSink sink,
                                                             std::stop_token stop) {
-  // NOLINTEND(performance-unnecessary-value-param)
-  std::string failed;
-  try {
-    auto call = prepare(model, context, options);
-    if (call) {
-      return run_provider_call(client, *std::move(call), std::move(model), std::move(options), std::move(sink),
-                               std::move(stop));
-    }
-    failed = std::move(call.error());
-  } catch (const std::exception& e) {
-    failed = e.what();
-  }
-  return fail_call(std::move(model), std::move(failed), std::move(sink));
+  return call_provider(client, prepare, std::move(model), std::move(context), std::move(options), std::move(sink),
+                       std::move(stop));
 }
 
 }  // namespace tau::ai

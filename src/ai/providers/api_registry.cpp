@@ -7,6 +7,7 @@
 #include "ai/provider_call.h"
 #include "ai/providers/anthropic_messages.h"
 #include "ai/providers/openai_completions.h"
+#include "ai/providers/openai_responses.h"
 
 namespace tau::ai {
 
@@ -20,6 +21,7 @@ struct ApiEntry {
 constexpr ApiEntry kApis[] = {
     {kAnthropicMessagesApi, stream_anthropic_messages},
     {kOpenAiCompletionsApi, stream_openai_completions},
+    {kOpenAiResponsesApi, stream_openai_responses},
 };
 
 }  // namespace

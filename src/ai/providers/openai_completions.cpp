@@ -21,18 +21,9 @@ std::expected<ProviderCall, std::string> prepare(const Model& model, const Conte
   if (!headers) return std::unexpected(std::move(headers.error()));
   auto body = encode_openai_completions(model, context, options);
   if (!body) return std::unexpected(std::move(body.error()));
-  if (options.on_payload) {
-    if (auto replaced = options.on_payload(*body, model)) {
-      json::value whole = *std::move(replaced);
-      remove_lone_surrogates(whole);
-      *body = std::move(whole.get_object());
-    }
-  }
+  replace_payload(*body, model, options);
   ProviderCall call;
-  std::string_view base = model.base_url;
-  while (base.ends_with('/'))
-    base.remove_suffix(1);
-  call.request.url = std::string(base) + "/chat/completions";
+  call.request.url = join_url(model.base_url, "/chat/completions");
   call.request.headers = *std::move(headers);
   json::write(call.request.body, *body);
   call.error_text = [](int status, std::string_view, const http::HeaderList&, std::string_view text) {
@@ -68,11 +59,7 @@ std::expected<http::HeaderList, std::string> openai_completions_headers(const Mo
   if (!has_key && !has_header(headers, "authorization") && !has_header(headers, "cf-aig-authorization")) {
     return std::unexpected("No API key for provider: " + model.provider);
   }
-  http::HeaderList out;
-  for (auto& [name, text] : headers) {
-    if (text) out.emplace_back(std::move(name), *std::move(text));
-  }
-  return out;
+  return present_headers(std::move(headers));
 }
 
 std::string openai_completions_error_text(int status, std::string_view body) {
@@ -103,24 +90,11 @@ std::string openai_completions_error_text(int status, std::string_view body) {
   return text;
 }
 
-// Not a coroutine: the request is made at once, and what cannot be sent becomes an error event. The parameters are
-// those of every ApiFunction. NOLINTBEGIN(performance-unnecessary-value-param)
 asio::awaitable<AssistantMessage> stream_openai_completions(http::Client& client, Model model, Context context,
                                                             StreamOptions options, EventSink sink,
                                                             std::stop_token stop) {
-  // NOLINTEND(performance-unnecessary-value-param)
-  std::string failed;
-  try {
-    auto call = prepare(model, context, options);
-    if (call) {
-      return run_provider_call(client, *std::move(call), std::move(model), std::move(options), std::move(sink),
-                               std::move(stop));
-    }
-    failed = std::move(call.error());
-  } catch (const std::exception& e) {
-    failed = e.what();
-  }
-  return fail_call(std::move(model), std::move(failed), std::move(sink));
+  return call_provider(client, prepare, std::move(model), std::move(context), std::move(options), std::move(sink),
+                       std::move(stop));
 }
 
 }  // namespace tau::ai
