@@ -23,6 +23,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
+#include <zstd.h>
 
 namespace tau::test {
 
@@ -135,7 +136,13 @@ std::string head_of(const ScriptedAnswer& answer, std::size_t body_bytes) {
 }  // namespace
 
 json::object RecordedRequest::json() const {
-  auto parsed = json::parse(body);
+  std::string text = body;
+  if (const auto encoding = headers.find("content-encoding"); encoding != headers.end() && encoding->second == "zstd") {
+    text.resize(ZSTD_getFrameContentSize(body.data(), body.size()));
+    if (ZSTD_isError(ZSTD_decompress(text.data(), text.size(), body.data(), body.size())) != 0)
+      throw std::runtime_error("the request body is no zstd frame");
+  }
+  auto parsed = json::parse(text);
   if (!parsed) throw std::runtime_error("the request body is not JSON: " + parsed.error().describe());
   if (!parsed->is_object()) throw std::runtime_error("the request body is no object");
   return parsed->get_object();

@@ -95,11 +95,7 @@ std::expected<http::HeaderList, std::string> anthropic_headers(const Model& mode
   merge_headers(headers,
                 {{"anthropic-beta",
                   beta_list.empty() ? std::nullopt : std::optional(fmt::format("{}", fmt::join(beta_list, ",")))}});
-  http::HeaderList out;
-  for (auto& [name, text] : headers) {
-    if (text) out.emplace_back(std::move(name), *std::move(text));
-  }
-  return out;
+  return present_headers(std::move(headers));
 }
 
 std::string anthropic_error_text(int status, std::string_view body) {

@@ -6,6 +6,8 @@
 
 #include "ai/provider_call.h"
 #include "ai/providers/anthropic_messages.h"
+#include "ai/providers/azure_openai_responses.h"
+#include "ai/providers/openai_codex_responses.h"
 #include "ai/providers/openai_completions.h"
 #include "ai/providers/openai_responses.h"
 
@@ -22,6 +24,8 @@ constexpr ApiEntry kApis[] = {
     {kAnthropicMessagesApi, stream_anthropic_messages},
     {kOpenAiCompletionsApi, stream_openai_completions},
     {kOpenAiResponsesApi, stream_openai_responses},
+    {kAzureOpenAiResponsesApi, stream_azure_openai_responses},
+    {kOpenAiCodexResponsesApi, stream_openai_codex_responses},
 };
 
 }  // namespace
