@@ -7,6 +7,9 @@
 #include "ai/provider_call.h"
 #include "ai/providers/anthropic_messages.h"
 #include "ai/providers/azure_openai_responses.h"
+#include "ai/providers/google_generative_ai.h"
+#include "ai/providers/google_vertex.h"
+#include "ai/providers/mistral_conversations.h"
 #include "ai/providers/openai_codex_responses.h"
 #include "ai/providers/openai_completions.h"
 #include "ai/providers/openai_responses.h"
@@ -26,6 +29,9 @@ constexpr ApiEntry kApis[] = {
     {kOpenAiResponsesApi, stream_openai_responses},
     {kAzureOpenAiResponsesApi, stream_azure_openai_responses},
     {kOpenAiCodexResponsesApi, stream_openai_codex_responses},
+    {kGoogleGenerativeAiApi, stream_google_generative_ai},
+    {kGoogleVertexApi, stream_google_vertex},
+    {kMistralConversationsApi, stream_mistral_conversations},
 };
 
 }  // namespace
