@@ -286,10 +286,15 @@ std::vector<Step> google_steps(const json::object& body) {
     int position = 0;
     for (const json::value& part : content.at("parts").as_array()) {
       const json::object& o = part.get_object();
+      // Where the model takes ids, they must agree with the positions.
+      const auto place = [&](std::string_view key) {
+        const json::object& function = o.at(key).get_object();
+        return fmt::format("{}.{}{}", turn, position++, json::string_or(function, "id"));
+      };
       if (o.contains("functionCall")) {
-        steps.push_back({Step::Kind::kCall, fmt::format("{}.{}", turn, position++)});
+        steps.push_back({Step::Kind::kCall, place("functionCall")});
       } else if (o.contains("functionResponse")) {
-        steps.push_back({Step::Kind::kResult, fmt::format("{}.{}", turn, position++)});
+        steps.push_back({Step::Kind::kResult, place("functionResponse")});
       } else if (!model) {
         steps.push_back({Step::Kind::kBreak, ""});
       }
