@@ -14,9 +14,9 @@ target_compile_options(tau_settings INTERFACE
     -Wno-restrict -Wno-dangling-pointer -Wno-nonnull -Wno-free-nonheap-object -Wno-missing-field-initializers>
   # std::stable_sort of libstdc++ 12 uses a function that it marks as deprecated itself.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-field-initializers -Wno-deprecated-declarations>)
-target_compile_definitions(tau_settings INTERFACE
-  BOOST_ASIO_SEPARATE_COMPILATION
-  BOOST_ASIO_NO_DEPRECATED
+# Who includes the headers must see Asio as the libraries were built with it.
+set(TAU_ASIO_DEFINITIONS BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)
+target_compile_definitions(tau_settings INTERFACE ${TAU_ASIO_DEFINITIONS}
   $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 if(TAU_SANITIZE)
   # The flags are global: standard library templates that are instantiated in several targets must agree on them.
@@ -35,6 +35,10 @@ function(tau_layer name)
   target_include_directories(tau_${name} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src> $<INSTALL_INTERFACE:include/tau>)
   target_link_libraries(tau_${name} PUBLIC ${arg_PUBLIC} PRIVATE $<BUILD_INTERFACE:tau_settings> ${arg_PRIVATE})
+  target_compile_definitions(tau_${name} PUBLIC ${TAU_ASIO_DEFINITIONS})
+  target_compile_features(tau_${name} PUBLIC cxx_std_23)
+  install(TARGETS tau_${name} EXPORT tau ARCHIVE)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${name} DESTINATION include/tau FILES_MATCHING PATTERN "*.h")
   tau_precompile(tau_${name})
 endfunction()
 
