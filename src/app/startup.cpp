@@ -8,9 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "ai/providers/anthropic_messages.h"
 #include "ai/providers/api_registry.h"
-#include "ai/providers/openai_completions.h"
 #include "ai/providers/scripted.h"
 #include "base/files.h"
 #include "coding/config/paths.h"
@@ -253,7 +251,8 @@ std::expected<coding::StartChoice, Error> choose_model(const Arguments& argument
 std::unique_ptr<coding::ModelRegistry> make_registry() {
   coding::RegistryOptions options;
   options.agent_folder = coding::agent_folder();
-  options.apis = {std::string(ai::kAnthropicMessagesApi), std::string(ai::kOpenAiCompletionsApi)};
+  for (const std::string_view api : ai::known_apis())
+    options.apis.emplace(api);
   return std::make_unique<coding::ModelRegistry>(std::move(options));
 }
 

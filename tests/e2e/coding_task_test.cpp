@@ -84,8 +84,13 @@ TEST_P(CodingTask, ARunWithoutSessionLeavesNoFile) {
   EXPECT_TRUE(place.session_files().empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Apis, CodingTask, testing::Values("anthropic-messages", "openai-completions"),
-                         [](const auto& api) { return api.param.starts_with("a") ? "Anthropic" : "OpenAi"; });
+INSTANTIATE_TEST_SUITE_P(Apis, CodingTask,
+                         testing::Values("anthropic-messages", "openai-completions", "openai-responses"),
+                         [](const auto& api) {
+                           return api.param == "anthropic-messages"   ? "Anthropic"
+                                  : api.param == "openai-completions" ? "OpenAi"
+                                                                      : "OpenAiResponses";
+                         });
 
 }  // namespace
 }  // namespace tau::test

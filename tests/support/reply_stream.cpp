@@ -118,6 +118,74 @@ std::string openai_stream(const Reply& reply, int number) {
   return out;
 }
 
+bool is_responses(const std::string& api) {
+  return api.ends_with("-responses");
+}
+
+class ResponsesStream {
+ public:
+  std::string write(const Reply& reply, int number) {
+    event("response.created", {{"response", {{"id", fmt::format("resp_{}", number)}}}});
+    if (!reply.thinking.empty()) {
+      json::object item{{"type", "reasoning"}, {"id", fmt::format("rs_{}", number)}, {"summary", json::array{}}};
+      begin(item);
+      deltas("response.reasoning_summary_text.delta", reply.thinking, reply.chunk);
+      item["summary"] = json::array{json::object{{"type", "summary_text"}, {"text", reply.thinking}}};
+      item["encrypted_content"] = fmt::format("enc-{}", number);
+      end(std::move(item));
+    }
+    if (!reply.text.empty()) {
+      json::object item{{"type", "message"}, {"id", fmt::format("msg_{}", number)}, {"content", json::array{}}};
+      begin(item);
+      deltas("response.output_text.delta", reply.text, reply.chunk);
+      item["content"] = json::array{json::object{{"type", "output_text"}, {"text", reply.text}}};
+      end(std::move(item));
+    }
+    for (const CallOfReply& call : reply.calls) {
+      json::object item{{"type", "function_call"}, {"id", "fc_" + call.id}, {"call_id", call.id}, {"name", call.name}};
+      begin(item);
+      const std::string arguments = json::to_text(call.arguments);
+      deltas("response.function_call_arguments.delta", arguments, reply.chunk);
+      item["arguments"] = arguments;
+      end(std::move(item));
+    }
+    json::object response{{"id", fmt::format("resp_{}", number)}, {"status", "completed"}};
+    const bool cut = stop_of(reply) == "length";
+    if (cut) {
+      response["status"] = "incomplete";
+      response["incomplete_details"] = json::object{{"reason", "max_output_tokens"}};
+    }
+    response["usage"] = json::object{{"input_tokens", 100},
+                                     {"input_tokens_details", {{"cached_tokens", 40}}},
+                                     {"output_tokens", 20},
+                                     {"total_tokens", 120}};
+    event(cut ? "response.incomplete" : "response.completed", {{"response", std::move(response)}});
+    return std::move(out_);
+  }
+
+ private:
+  void event(std::string_view type, json::object members) {
+    json::object o{{"type", type}};
+    for (auto& [key, member] : members)
+      o.emplace(key, std::move(member));
+    out_ += fmt::format("event: {}\ndata: {}\n\n", type, json::to_text(o));
+  }
+  void begin(const json::object& item) {
+    event("response.output_item.added", {{"output_index", index_}, {"item", item}});
+  }
+  void deltas(std::string_view type, std::string_view text, std::size_t chunk) {
+    for (const std::string& piece : pieces(text, chunk))
+      event(type, {{"output_index", index_}, {"delta", piece}});
+  }
+  void end(json::object item) {
+    event("response.output_item.done", {{"output_index", index_}, {"item", std::move(item)}});
+    ++index_;
+  }
+
+  std::string out_;
+  int index_ = 0;
+};
+
 std::string parts_text(const json::value& content) {
   if (content.is_string()) return std::string(json::view(content.get_string()));
   std::string out;
@@ -173,15 +241,35 @@ void openai_message(const json::object& message, std::vector<std::string>& out) 
   }
 }
 
+void responses_item(const json::object& item, std::vector<std::string>& out) {
+  const std::string type = json::string_or(item, "type");
+  const std::string role = json::string_or(item, "role");
+  const auto text_of = [&](const char* key) {
+    const json::value* value = json::find(item, key);
+    return value != nullptr ? parts_text(*value) : std::string();
+  };
+  if (type == "function_call") {
+    out.push_back("call " + json::string_or(item, "call_id") + " " + json::string_or(item, "name"));
+  } else if (type == "function_call_output") {
+    out.push_back("tool " + json::string_or(item, "call_id") + ": " + text_of("output"));
+  } else if (type == "reasoning") {
+    out.push_back("thinking " + json::string_or(item, "encrypted_content") + ": " + text_of("summary"));
+  } else if (role == "user" || role == "assistant") {
+    out.push_back(role + ": " + text_of("content"));
+  }
+}
+
 }  // namespace
 
 std::string reply_stream(const std::string& api, const Reply& reply, int number) {
   if (api == "anthropic-messages") return AnthropicStream().write(reply, number);
   if (api == "openai-completions") return openai_stream(reply, number);
+  if (is_responses(api)) return ResponsesStream().write(reply, number);
   throw std::invalid_argument("no reply stream for " + api);
 }
 
 std::string request_path(const std::string& api) {
+  if (is_responses(api)) return "/responses";
   return api == "anthropic-messages" ? "/v1/messages?beta=true" : "/chat/completions";
 }
 
@@ -197,11 +285,13 @@ std::string models_json(const std::string& api, const std::string& base_url) {
 
 std::vector<std::string> conversation_of(const std::string& api, const json::object& body) {
   std::vector<std::string> out;
-  const json::array* messages = json::find_array(body, "messages");
+  const json::array* messages = json::find_array(body, is_responses(api) ? "input" : "messages");
   if (messages == nullptr) return out;
   for (const json::value& message : *messages) {
     if (api == "anthropic-messages") {
       anthropic_message(message.get_object(), out);
+    } else if (is_responses(api)) {
+      responses_item(message.get_object(), out);
     } else {
       openai_message(message.get_object(), out);
     }

@@ -23,7 +23,8 @@ struct Reply {
   std::size_t chunk = 16;  // bytes of text or argument text a delta (cut at character borders)
 };
 
-/// The whole event stream of one reply for "anthropic-messages" or "openai-completions".
+/// The whole event stream of one reply for "anthropic-messages", "openai-completions" or the APIs of the Responses
+/// family.
 std::string reply_stream(const std::string& api, const Reply& reply, int number = 1);
 
 /// The path that requests of this API are posted to, below the model's base URL.

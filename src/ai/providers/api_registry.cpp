@@ -47,6 +47,13 @@ ApiFunction find_api(std::string_view api) {
   return nullptr;
 }
 
+std::vector<std::string_view> known_apis() {
+  std::vector<std::string_view> names;
+  for (const ApiEntry& entry : kApis)
+    names.push_back(entry.api);
+  return names;
+}
+
 StreamFunction make_stream_function(http::Client& client) {
   return [&client](Model model, Context context, StreamOptions options, EventSink sink, std::stop_token stop) {
     const ApiFunction call = find_api(model.api);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "ai/http/http_client.h"
 #include "ai/stream.h"
@@ -16,6 +17,8 @@ using ApiFunction = asio::awaitable<AssistantMessage> (*)(http::Client& client, 
 
 /// Null for an api that is not in the table.
 ApiFunction find_api(std::string_view api);
+/// The names of all of them.
+std::vector<std::string_view> known_apis();
 
 /// Dispatches on model.api. An api that nobody implements ends in one error event that names it (AI-240), a call
 /// without a key in one that names the provider (AI-18). `client` must outlive the function and its calls.

@@ -65,7 +65,7 @@ std::expected<ProviderCall, std::string> prepare(const Model& model, const Conte
   call.error_text = [](int status, std::string_view, const http::HeaderList&, std::string_view text) {
     return openai_responses_error_text("Azure OpenAI", status, text);
   };
-  call.decoder = std::make_unique<OpenAiResponsesDecoder>(model, context.tools);
+  call.decoder = std::make_unique<OpenAiResponsesDecoder>(model, context.tools, ResponsesService::kAzure);
   return call;
 }
 

@@ -45,8 +45,8 @@ std::expected<http::HeaderList, std::string> openai_responses_headers(const Mode
 /// "OpenAI API error (400): {…}" (AI-92). `service` is its beginning: "OpenAI", "Azure OpenAI".
 std::string openai_responses_error_text(std::string_view service, int status, std::string_view body);
 
-/// Who answers: they differ in a few words (AI-193, AI-194).
-enum class ResponsesService { kOpenAi, kCodex };
+/// Who answers: they differ in a few words (AI-193, AI-194), and Azure's prices know no tiers (AI-185).
+enum class ResponsesService { kOpenAi, kAzure, kCodex };
 
 class OpenAiResponsesDecoder final : public StreamDecoder {
  public:
@@ -86,6 +86,7 @@ class OpenAiResponsesDecoder final : public StreamDecoder {
   void read_usage(const json::object& response);
   void finalize(const json::object& response);
   void response_failed(const json::object& response);
+  void stream_error(const json::object& event);
   bool count_bytes(std::size_t bytes);
   void fail(std::string_view text);
 
@@ -96,7 +97,7 @@ class OpenAiResponsesDecoder final : public StreamDecoder {
   http::SseDecoder sse_;
   std::unique_ptr<FastReader> fast_;
 
-  std::map<std::int64_t, Slot> slots_;  // by output_index (AI-170)
+  std::map<std::int64_t, Slot> slots_;  // by output_index (AI-170), or kNoIndex
   std::size_t message_bytes_ = 0;
   bool body_over_ = false;
 };

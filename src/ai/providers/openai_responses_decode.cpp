@@ -16,6 +16,13 @@ namespace {
 constexpr std::size_t kEventLimit = std::size_t{64} << 20;
 constexpr std::size_t kMessageLimit = std::size_t{256} << 20;
 
+/// The place of items whose events name none: some servers send one item after the other without numbers (FF-51).
+constexpr std::int64_t kNoIndex = -1;
+
+std::int64_t output_index(const json::object& event) {
+  return json::find_integer(event, "output_index").value_or(kNoIndex);
+}
+
 /// The texts of a list of parts, joined.
 std::string joined_texts(const json::object& item, std::string_view key, std::string_view separator) {
   std::string joined;
@@ -48,7 +55,7 @@ double tier_factor(std::string_view tier, std::string_view model) {
 class OpenAiResponsesDecoder::FastReader {
  public:
   struct Piece {
-    std::int64_t index = 0;
+    std::int64_t index = kNoIndex;
     std::string_view text;  // valid until the next call
   };
 
@@ -66,20 +73,19 @@ class OpenAiResponsesDecoder::FastReader {
       return std::nullopt;
     }
     Piece piece;
-    bool has_index = false;
     bool has_text = false;
     for (auto member : root) {
       std::string_view key;
       if (member.unescaped_key().get(key) != simdjson::SUCCESS) return std::nullopt;
       if (key == "output_index") {
-        has_index = member.value().get_int64().get(piece.index) == simdjson::SUCCESS;
+        if (member.value().get_int64().get(piece.index) != simdjson::SUCCESS) return std::nullopt;
       } else if (key == "delta") {
         has_text = member.value().get_string().get(piece.text) == simdjson::SUCCESS;
       } else if (key == "error") {
         return std::nullopt;
       }
     }
-    return has_index && has_text ? std::optional(piece) : std::nullopt;
+    return has_text ? std::optional(piece) : std::nullopt;
   }
 
  private:
@@ -170,8 +176,7 @@ void OpenAiResponsesDecoder::handle_event(std::string_view type, const json::obj
     }
   } else if (type == "response.output_item.added") {
     const json::object* item = json::find_object(event, "item");
-    const auto index = json::find_integer(event, "output_index");
-    if (item != nullptr && index) open_slot(*index, *item);
+    if (item != nullptr) open_slot(output_index(event), *item);
   } else if (type == "response.output_text.delta" || type == "response.refusal.delta" ||
              type == "response.reasoning_summary_text.delta" || type == "response.reasoning_text.delta") {
     add_text(event);
@@ -192,25 +197,38 @@ void OpenAiResponsesDecoder::handle_event(std::string_view type, const json::obj
     finalize(response());
   } else if (type == "response.failed") {
     response_failed(response());
-  } else if (type == "error") {
-    if (service_ == ResponsesService::kCodex) {
-      const auto message = json::find_string(event, "message");
-      fail(fmt::format("Codex error: {}", message ? *message : json::string_or(event, "code", "unknown")));
-    } else {
-      fail(fmt::format("Error Code {}: {}", json::string_or(event, "code", "unknown"),
-                       json::string_or(event, "message", "no message")));
-    }
-  } else if (const json::value* problem = json::find(event, "error"); problem != nullptr && !problem->is_null()) {
-    // A gateway reports its own trouble in no event of this API (AI-90).
-    const json::object* o = problem->if_object();
-    const auto text = o != nullptr ? json::find_string(*o, "message") : std::nullopt;
-    fail(text ? std::string(*text) : json::to_text(*problem));
+  } else if (type == "error" || event.contains("error")) {
+    stream_error(event);
+  }
+}
+
+/// The error stands in the event itself or, as gateways and newer servers send it, in an object of its own (AI-90).
+void OpenAiResponsesDecoder::stream_error(const json::object& event) {
+  const json::value* inner = json::find(event, "error");
+  if (inner != nullptr && (inner->is_null() || *inner == json::value(false))) inner = nullptr;
+  const json::object* o = inner != nullptr ? inner->if_object() : nullptr;
+  const bool is_error = json::string_or(event, "type") == "error";
+  if (!is_error && inner == nullptr) return;
+  if (inner != nullptr && o == nullptr) {
+    fail(inner->is_string() ? std::string(json::view(inner->get_string())) : json::to_text(*inner));
+    return;
+  }
+  const json::object& error = o != nullptr ? *o : event;
+  const auto message = json::find_string(error, "message");
+  // The kind of an error is its code where it has none; the type of an event is not.
+  const std::string code = json::string_or(error, "code", o != nullptr ? json::string_or(*o, "type") : "");
+  if (is_error && service_ == ResponsesService::kCodex) {
+    fail(fmt::format("Codex error: {}", message ? *message : !code.empty() ? code : "unknown"));
+  } else if (o != nullptr && code.empty()) {
+    fail(message ? std::string(*message) : json::to_text(*inner));
+  } else {
+    // With its code also when the error is an object: the words of the code decide about a retry (FF-49).
+    fail(fmt::format("Error Code {}: {}", code.empty() ? "unknown" : code, message ? *message : "no message"));
   }
 }
 
 OpenAiResponsesDecoder::Slot* OpenAiResponsesDecoder::slot_of(const json::object& event) {
-  const auto index = json::find_integer(event, "output_index");
-  const auto slot = index ? slots_.find(*index) : slots_.end();
+  const auto slot = slots_.find(output_index(event));
   return slot != slots_.end() && slot->second.open ? &slot->second : nullptr;
 }
 
@@ -291,15 +309,17 @@ void OpenAiResponsesDecoder::custom_input(const json::object& event, bool whole)
 
 void OpenAiResponsesDecoder::item_done(const json::object& event) {
   const json::object* item = json::find_object(event, "item");
-  const auto index = json::find_integer(event, "output_index");
-  if (item == nullptr || !index) return;
+  if (item == nullptr) return;
+  const std::int64_t index = output_index(event);
   const std::string type = json::string_or(*item, "type");
   Slot* slot = nullptr;
-  if (const auto known = slots_.find(*index); known != slots_.end()) {
+  if (const auto known = slots_.find(index); known != slots_.end()) {
     slot = &known->second;
-    if (!slot->open) return;
+    if (!slot->open && index != kNoIndex) return;
+    if (!slot->open) slot = open_slot(index, *item);  // the next one without a number
+    if (slot == nullptr) return;
   } else {
-    slot = open_slot(*index, *item);  // its beginning was not announced
+    slot = open_slot(index, *item);  // its beginning was not announced
     if (slot == nullptr) return;
   }
   const BlockKind kind = assembler_.kind_of(slot->block);
@@ -318,8 +338,10 @@ void OpenAiResponsesDecoder::item_done(const json::object& event) {
 void OpenAiResponsesDecoder::finish_reasoning(Slot& slot, const json::object& item) {
   std::string whole = joined_texts(item, "summary", "\n\n");
   if (whole.empty()) whole = joined_texts(item, "content", "\n\n");
-  if (assembler_.applied_block(slot.block) == nullptr && !whole.empty()) {
-    assembler_.append_owned(slot.block, whole);
+  if (const AssistantBlock* streamed = assembler_.applied_block(slot.block); streamed == nullptr) {
+    if (!whole.empty()) assembler_.append_owned(slot.block, whole);
+  } else if (whole.empty()) {
+    whole = std::get<ThinkingContent>(*streamed).thinking;  // AI-170
   }
   ThinkingContent final_block;
   final_block.thinking = std::move(whole);
@@ -335,8 +357,10 @@ void OpenAiResponsesDecoder::finish_text(Slot& slot, const json::object& item) {
     if (part == nullptr) continue;
     whole += json::string_or(*part, json::string_or(*part, "type") == "refusal" ? "refusal" : "text");
   }
-  if (assembler_.applied_block(slot.block) == nullptr && !whole.empty()) {
-    assembler_.append_owned(slot.block, whole);
+  if (const AssistantBlock* streamed = assembler_.applied_block(slot.block); streamed == nullptr) {
+    if (!whole.empty()) assembler_.append_owned(slot.block, whole);
+  } else if (parts == nullptr || parts->empty()) {
+    whole = std::get<TextContent>(*streamed).text;  // an item without parts takes nothing back (FF-51)
   }
   json::object signature{{"v", 1}, {"id", json::string_or(item, "id")}};
   const std::string phase = json::string_or(item, "phase");
@@ -398,6 +422,7 @@ void OpenAiResponsesDecoder::read_usage(const json::object& response) {  // AI-1
     usage.total_tokens = json::number_or(*o, "total_tokens");
   }
   price(usage, model_);
+  if (service_ == ResponsesService::kAzure) return;
   std::string tier = json::string_or(response, "service_tier", service_tier_);
   // The ChatGPT backend says "default" also when it served what was asked for (AI-194).
   const bool asked = service_tier_ == "flex" || service_tier_ == "priority";

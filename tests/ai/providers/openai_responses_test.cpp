@@ -1,7 +1,10 @@
 #include "ai/providers/openai_responses.h"
 
+#include <random>
+
 #include <gtest/gtest.h>
 
+#include "ai/error_classification.h"
 #include "ai/providers/provider_fixtures.h"
 
 #include "support/fixture.h"
@@ -135,6 +138,136 @@ TEST(OpenAiResponsesDecoder, TiersAndServicesChangeThePrice) {  // AI-174
   EXPECT_EQ(price_of("", "flex", ResponsesService::kOpenAi), 0.5);
   EXPECT_EQ(price_of(tier("default"), "flex", ResponsesService::kOpenAi), 1);
   EXPECT_EQ(price_of(tier("default"), "flex", ResponsesService::kCodex), 0.5);  // AI-194
+}
+
+TEST(OpenAiResponsesDecoder, AzuresPricesKnowNoTiers) {  // AI-185
+  Model model = some_model();
+  model.cost = {.input = 1000000, .output = 0, .cache_read = 0, .cache_write = 0};
+  OpenAiResponsesDecoder decoder(model, {}, ResponsesService::kAzure);
+  const test::Decoded decoded = test::decode(
+      decoder, {"data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"service_tier\":"
+                "\"priority\",\"usage\":{\"input_tokens\":1}}}\n\n"});
+  EXPECT_EQ(decoded.message.usage.cost.total, 1);
+}
+
+TEST(OpenAiResponsesDecoder, CachedTokensAndTiersArePricedExactly) {  // AI-60, AI-174
+  Model model = some_model();                                         // gpt-5.5: priority costs 2.5 times as much
+  model.cost = {.input = 1.25, .output = 10, .cache_read = 0.125, .cache_write = 2};
+  OpenAiResponsesDecoder decoder(model);
+  const AssistantMessage message =
+      test::decode(decoder, {"data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\","
+                             "\"service_tier\":\"priority\",\"usage\":{\"input_tokens\":1000,\"input_tokens_details\":"
+                             "{\"cached_tokens\":600,\"cache_write_tokens\":100},\"output_tokens\":50,"
+                             "\"output_tokens_details\":{\"reasoning_tokens\":20},\"total_tokens\":1050}}}\n\n"})
+          .message;
+  EXPECT_EQ(message.usage.input, 300);
+  EXPECT_EQ(message.usage.cache_read, 600);
+  EXPECT_EQ(message.usage.cache_write, 100);
+  EXPECT_EQ(message.usage.output, 50);
+  EXPECT_EQ(message.usage.reasoning, 20);
+  EXPECT_EQ(message.usage.total_tokens, 1050);
+  EXPECT_EQ(message.usage.cost.input, 1.25 / 1000000 * 300 * 2.5);
+  EXPECT_EQ(message.usage.cost.cache_read, 0.125 / 1000000 * 600 * 2.5);
+  EXPECT_EQ(message.usage.cost.output, 10.0 / 1000000 * 50 * 2.5);
+  EXPECT_DOUBLE_EQ(message.usage.cost.cache_write, 2.0 * 100 / 1000000 * 2.5);
+}
+
+TEST(OpenAiResponsesDecoder, AnItemThatEndsWithoutItsTextKeepsWhatWasStreamed) {  // AI-170, FF-51
+  for (const char* absent : {"", ",\"content\":[]", ",\"content\":null,\"summary\":null"}) {
+    const test::Decoded decoded = decode(
+        "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"reasoning\"}}\n\n"
+        "data: {\"type\":\"response.reasoning_text.delta\",\"output_index\":0,\"delta\":\"think\"}\n\n"
+        "data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"reasoning\"" +
+        std::string(absent) +
+        "}}\n\n"
+        "data: {\"type\":\"response.output_item.added\",\"output_index\":1,\"item\":{\"type\":\"message\"}}\n\n"
+        "data: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"delta\":\"Hello\"}\n\n"
+        "data: {\"type\":\"response.output_item.done\",\"output_index\":1,\"item\":{\"type\":\"message\"" +
+        std::string(absent) + "}}\n\n" + std::string(kCompleted));
+    ASSERT_EQ(decoded.message.content.size(), 2U);
+    EXPECT_EQ(std::get<ThinkingContent>(decoded.message.content[0]).thinking, "think") << absent;
+    EXPECT_EQ(text_of(decoded.message), "Hello") << absent;
+  }
+}
+
+TEST(OpenAiResponsesDecoder, ItemsWithoutNumbersFollowOneAnother) {  // FF-51
+  const auto item = [](std::string_view text) {
+    return R"(data: {"type":"response.output_item.added","item":{"type":"message"}})"
+           "\n\n"
+           R"(data: {"type":"response.output_text.delta","delta":")" +
+           std::string(text) +
+           "\"}\n\n"
+           R"(data: {"type":"response.output_item.done","item":{"type":"message"}})"
+           "\n\n";
+  };
+  const std::string unannounced =
+      R"(data: {"type":"response.output_item.done","item":{"type":"function_call","call_id":"c","name":"read"}})"
+      "\n\n";
+  const test::Decoded decoded = decode(item("one") + item("two") + unannounced + std::string(kCompleted));
+  ASSERT_EQ(decoded.message.content.size(), 3U);
+  EXPECT_EQ(std::get<TextContent>(decoded.message.content[0]).text, "one");
+  EXPECT_EQ(std::get<TextContent>(decoded.message.content[1]).text, "two");
+  EXPECT_EQ(decoded.message.stop_reason, StopReason::kToolUse);
+}
+
+TEST(OpenAiResponsesDecoder, AnErrorIsToldInEveryFormItComesIn) {  // AI-90, AI-170, AI-193
+  const auto error_of = [](const std::string& event, ResponsesService service = ResponsesService::kOpenAi) {
+    OpenAiResponsesDecoder decoder(some_model(), {}, service);
+    const std::string body = "data: " + event + "\n\n";
+    const test::Decoded decoded = test::decode(decoder, {body});
+    EXPECT_EQ(decoded.message.stop_reason, StopReason::kError) << event;
+    EXPECT_EQ(decoded.terminal_events, 1) << event;
+    return decoded.message.error_message.value_or("");
+  };
+  const std::string inner = R"({"type":"error","error":{"type":"server_error","code":null,"message":"Sorry."}})";
+  EXPECT_EQ(error_of(R"({"type":"error","code":"c","message":"m"})"), "Error Code c: m");
+  EXPECT_EQ(error_of(inner), "Error Code server_error: Sorry.");
+  EXPECT_EQ(error_of(R"({"error":{"message":"gateway"}})"), "gateway");
+  EXPECT_EQ(error_of(R"({"type":"error","error":"busy"})"), "busy");
+  EXPECT_EQ(error_of(R"({"type":"error"})"), "Error Code unknown: no message");
+  EXPECT_EQ(error_of(inner, ResponsesService::kCodex), "Codex error: Sorry.");
+  EXPECT_EQ(error_of(R"({"type":"error","code":"c"})", ResponsesService::kCodex), "Codex error: c");
+
+  AssistantMessage failed;  // FF-49: the code says that trying again may help
+  failed.stop_reason = StopReason::kError;
+  failed.error_message = error_of(inner);
+  EXPECT_TRUE(is_retryable(failed));
+}
+
+TEST(OpenAiResponsesDecoder, GarbageEndsInOneTerminalEvent) {  // AI-21
+  std::mt19937 random(11);
+  for (const std::string& name : test::provider_cases("openai-responses")) {
+    const std::string body = test::case_response("openai-responses", name);
+    for (int round = 0; round < 60 && !body.empty(); ++round) {
+      std::string broken = body;
+      for (int flips = 0; flips < 1 + round / 10; ++flips)
+        broken[random() % broken.size()] = static_cast<char>(random() % 256);
+      const test::Decoded decoded = decode(broken, 1 + random() % 64);
+      ASSERT_EQ(decoded.terminal_events, 1) << name << " round " << round;
+      ASSERT_NE(decoded.message.stop_reason, StopReason::kPending);
+    }
+  }
+}
+
+TEST(OpenAiResponsesDecoder, AllLineEndsGiveTheSameEvents) {  // FF-53
+  const std::string body = test::case_response("openai-responses", "parallel-tool-calls");
+  const auto with_ends = [&](std::string_view end) {
+    std::string text;
+    for (const char c : body) {
+      if (c == '\n') {
+        text += end;
+      } else {
+        text += c;
+      }
+    }
+    return text;
+  };
+  const test::Decoded whole = decode(body);
+  for (const char* end : {"\r\n", "\r"}) {
+    const std::string text = with_ends(end);
+    EXPECT_EQ(decode(text).events, whole.events);
+    EXPECT_EQ(decode(text, 1).events, whole.events);
+  }
 }
 
 TEST(OpenAiResponsesDecoder, AnySplitOfTheBytesGivesTheSameEvents) {  // FF-53
