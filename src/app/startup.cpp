@@ -417,6 +417,11 @@ std::expected<std::unique_ptr<Runtime>, Error> start_in(const Arguments& argumen
   options.system_prompt = std::move(prompt->text);
   const Settings::Retry retry = runtime->settings->retry();
   options.retry = {retry.enabled, retry.max_retries, retry.base_delay};
+  const Settings::Compaction compaction = runtime->settings->compaction();
+  options.compaction = {compaction.enabled, compaction.reserve_tokens, compaction.keep_recent_tokens};
+  options.branch_summary_reserve_tokens = runtime->settings->branch_summary().reserve_tokens;
+  options.shell = {runtime->cwd, runtime->settings->shell_path(), runtime->settings->shell_command_prefix(),
+                   agent_folder / "bin"};
   options.steering_mode = runtime->settings->steering_mode();
   options.follow_up_mode = runtime->settings->follow_up_mode();
   options.block_images = [raw] { return raw->settings->block_images(); };

@@ -310,6 +310,7 @@ class Provider:
             return self.changed.wait_for(lambda: self.waiting.get(gate), limit)
 
     def _stand_at(self, gate, gone):
+        time.sleep(0.03)  # what was sent before has been read when the test hears of the gate
         with self.changed:
             self.waiting[gate] = True
             self.changed.notify_all()

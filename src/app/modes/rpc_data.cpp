@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/utf8.h"
 #include "coding/config/paths.h"
 
 namespace tau::app {
@@ -192,21 +191,6 @@ std::string commands_data(const Runtime& runtime) {
     }
   }
   return json::to_text(json::object{{"commands", std::move(commands)}});
-}
-
-std::optional<std::string> last_reply_text(const std::vector<agent::AgentMessage>& messages) {
-  for (auto it = messages.rbegin(); it != messages.rend(); ++it) {
-    const ai::AssistantMessage* reply = it->assistant();
-    if (reply == nullptr || (reply->stop_reason == ai::StopReason::kAborted && reply->content.empty())) continue;
-    std::string text;
-    for (const ai::AssistantBlock& block : reply->content) {
-      if (const auto* part = std::get_if<ai::TextContent>(&block)) text += part->text;
-    }
-    const std::string_view trimmed = utf8::trim(text);
-    if (trimmed.empty()) return std::nullopt;
-    return std::string(trimmed);
-  }
-  return std::nullopt;
 }
 
 }  // namespace tau::app

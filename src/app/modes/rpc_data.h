@@ -28,7 +28,5 @@ std::string messages_data(const std::vector<agent::AgentMessage>& messages);
 std::string bash_data(const coding::BashExecution& record);
 /// {commands}: prompt templates, then skills.
 std::string commands_data(const Runtime& runtime);
-/// Text of the last reply that is more than an abort without content, trimmed (CA-363).
-std::optional<std::string> last_reply_text(const std::vector<agent::AgentMessage>& messages);
 
 }  // namespace tau::app

@@ -23,11 +23,9 @@
 #include "app/modes/rpc_framing.h"
 #include "base/files.h"
 #include "base/utf8.h"
-#include "coding/config/paths.h"
 #include "coding/config/start_model.h"
 #include "coding/session/session_fork.h"
 #include "coding/session/session_stats.h"
-#include "coding/tools/user_shell.h"
 
 namespace tau::app {
 
@@ -85,6 +83,13 @@ json::array texts(const std::vector<std::string>& list) {
   return out;
 }
 
+std::expected<agent::QueueMode, Error> queue_mode_of(const RpcRequest& request) {
+  const auto mode = request.text("mode");
+  if (mode == "all") return agent::QueueMode::kAll;
+  if (mode == "one-at-a-time") return agent::QueueMode::kOneAtATime;
+  return refuse("mode must be all or one-at-a-time");
+}
+
 json::object model_data(const ai::Model& model) {
   return ai::to_json(model);
 }
@@ -107,6 +112,7 @@ class RpcServer::Server {
     Now now = nullptr;
     Later later = nullptr;
     bool replaces_session = false;
+    void (Server::*starts)(RpcRequest) = nullptr;  // replies itself
   };
   static const Command* find_command(std::string_view name);
 
@@ -116,8 +122,8 @@ class RpcServer::Server {
 
   void handle(const std::string& line);
   asio::awaitable<void> finish_later(Later handler, RpcRequest request, bool replaces_session);
-  asio::awaitable<void> run_prompt(std::string text, std::vector<ai::ImageContent> images);
   void listen();
+  void write_output(const coding::BashOutput& output);
   void write(std::string_view line);
 
   // A condition: `changed` wakes all who wait for it.
@@ -133,7 +139,14 @@ class RpcServer::Server {
   RpcAnswer change_setting(std::string_view path, const json::value& value);
   RpcAnswer queue(const RpcRequest& request, bool steering);
 
-  RpcAnswer prompt(const RpcRequest& request);
+  struct Prompt {
+    std::string text;
+    std::vector<ai::ImageContent> images;
+  };
+  std::expected<Prompt, Error> read_prompt(const RpcRequest& request);
+  std::optional<RpcAnswer> refuse_or_queue(const RpcRequest& request, Prompt& prompt);
+  void prompt(RpcRequest request);
+  asio::awaitable<void> run_prompt(RpcRequest request, Prompt prompt);
   RpcAnswer steer(const RpcRequest& request) { return queue(request, true); }
   RpcAnswer follow_up(const RpcRequest& request) { return queue(request, false); }
   RpcAnswer clear_queue(const RpcRequest& request);
@@ -153,6 +166,12 @@ class RpcServer::Server {
   RpcAnswer get_last_assistant_text(const RpcRequest& request);
   RpcAnswer get_commands(const RpcRequest& request);
   RpcAnswer abort_bash(const RpcRequest& request);
+  RpcAnswer abort_retry(const RpcRequest& request);
+  RpcAnswer set_steering_mode(const RpcRequest& request);
+  RpcAnswer set_follow_up_mode(const RpcRequest& request);
+  RpcAnswer set_auto_compaction(const RpcRequest& request);
+  RpcAnswer set_auto_retry(const RpcRequest& request);
+  asio::awaitable<RpcAnswer> compact(RpcRequest request);
   asio::awaitable<RpcAnswer> abort(RpcRequest request);
   asio::awaitable<RpcAnswer> bash(RpcRequest request);
   asio::awaitable<RpcAnswer> new_session(RpcRequest request);
@@ -167,7 +186,6 @@ class RpcServer::Server {
   std::optional<asio::steady_timer> condition_;
   std::optional<asio::posix::stream_descriptor> input_;
   std::function<void()> unsubscribe_;
-  std::vector<std::shared_ptr<std::stop_source>> bash_stops_;
   int runs_ = 0;     // prompts whose run has not ended
   int waiting_ = 0;  // commands that will be answered later
   bool replacing_ = false;
@@ -236,6 +254,15 @@ void RpcServer::Server::listen() {
       });
 }
 
+/// The id is written as the client wrote it.
+void RpcServer::Server::write_output(const coding::BashOutput& output) {
+  std::string line = R"({"type":"bash_execution_update")";
+  if (output.id) line += fmt::format(",\"id\":{}", *output.id);
+  line += R"(,"delta":)";
+  json::write(line, output.delta);
+  write(line + "}\n");
+}
+
 void RpcServer::Server::handle(const std::string& line) {
   if (utf8::is_blank(line)) return;  // FF-92
   auto request = read_request(line);
@@ -246,6 +273,7 @@ void RpcServer::Server::handle(const std::string& line) {
     const std::string message = fmt::format("Unknown command: {}", request->type.substr(0, 200));
     return write(reply_line(*request, refuse(message)));
   }
+  if (command->starts != nullptr) return (this->*command->starts)(*std::move(request));
   if (command->now != nullptr) {
     RpcAnswer answer = (this->*command->now)(*request);
     return write(reply_line(*request, answer));
@@ -294,19 +322,26 @@ asio::awaitable<bool> RpcServer::Server::until_no_work(std::chrono::milliseconds
 
 void RpcServer::Server::abort_all() {
   agent().abort();
-  for (const auto& source : bash_stops_)
-    source->request_stop();
+  agent().abort_bash();
 }
 
 // ---- prompts -----------------------------------------------------------------------------------------------------
 
-RpcAnswer RpcServer::Server::prompt(const RpcRequest& request) {
+std::expected<RpcServer::Server::Prompt, Error> RpcServer::Server::read_prompt(const RpcRequest& request) {
   const auto message = request.text("message");
   if (!message) return missing("message");
   auto images = images_of(request.body);
   if (!images) return std::unexpected(std::move(images.error()));
   auto text = expand_prompt(*runtime_, std::string(*message));
   if (!text) return std::unexpected(std::move(text.error()));
+  return Prompt{*std::move(text), *std::move(images)};
+}
+
+/// The answer to a prompt that starts no run; nothing when it does (MO-130).
+std::optional<RpcAnswer> RpcServer::Server::refuse_or_queue(const RpcRequest& request, Prompt& prompt) {
+  if (agent().compacting() && !agent().running()) {
+    return refuse("Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry.");
+  }
   if (runs_ > 0 || agent().running()) {
     const std::string_view behaviour = request.text("streamingBehavior").value_or("");
     if (behaviour.empty()) {
@@ -314,48 +349,59 @@ RpcAnswer RpcServer::Server::prompt(const RpcRequest& request) {
           "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.");
     }
     if (behaviour == "followUp") {
-      agent().follow_up(*std::move(text), *std::move(images));
+      agent().follow_up(std::move(prompt.text), std::move(prompt.images));
     } else {
-      agent().steer(*std::move(text), *std::move(images));
+      agent().steer(std::move(prompt.text), std::move(prompt.images));
     }
     return nothing();
   }
-  if (is_placeholder(agent().model()) || !runtime_->registry->has_auth(agent().model().provider)) {
-    return refuse(is_placeholder(agent().model())
-                      ? coding::no_models_help(*runtime_->registry)
-                      : fmt::format("No API key found for {}.\n{}", agent().model().provider,
-                                    coding::no_models_help(*runtime_->registry)));
+  if (is_placeholder(agent().model())) return refuse(coding::no_models_help(*runtime_->registry));
+  if (!runtime_->registry->has_auth(agent().model().provider)) {
+    return refuse(fmt::format("No API key found for {}.\n{}", agent().model().provider,
+                              coding::no_models_help(*runtime_->registry)));
   }
-  // The run begins after the reply has been written (MO-123).
-  ++runs_;
-  asio::post(*executor_, [this, text = *std::move(text), images = *std::move(images)]() mutable {
-    asio::co_spawn(*executor_, run_prompt(std::move(text), std::move(images)), asio::detached);
-  });
-  return nothing();
+  return std::nullopt;
 }
 
-asio::awaitable<void> RpcServer::Server::run_prompt(std::string text, std::vector<ai::ImageContent> images) {
+/// Decides at once, so that the next line sees a run at work. The reply comes when the session has accepted the prompt,
+/// before the first event of its run (MO-123).
+void RpcServer::Server::prompt(RpcRequest request) {
+  auto prompt = read_prompt(request);
+  if (!prompt) return write(reply_line(request, std::unexpected(std::move(prompt.error()))));
+  if (const auto answer = refuse_or_queue(request, *prompt)) return write(reply_line(request, *answer));
+  ++runs_;
+  ++waiting_;
+  asio::co_spawn(*executor_, run_prompt(std::move(request), *std::move(prompt)), asio::detached);
+}
+
+asio::awaitable<void> RpcServer::Server::run_prompt(RpcRequest request, Prompt prompt) {
+  bool replied = false;
+  const auto reply = [&](const RpcAnswer& answer) {
+    if (std::exchange(replied, true)) return;
+    write(reply_line(request, answer));
+    --waiting_;
+    changed();
+  };
   try {
-    const auto sent = co_await agent().prompt(std::move(text), std::move(images));
-    if (!sent) tell("Error", sent.error().message);
+    coding::PromptOptions options;
+    options.on_accepted = [&] { reply(nothing()); };
+    const auto sent = co_await agent().prompt(std::move(prompt.text), std::move(prompt.images), std::move(options));
+    reply(sent ? nothing() : RpcAnswer(std::unexpected(sent.error())));
   } catch (const std::exception& e) {
-    tell("Error", e.what());
+    if (replied) tell("Error", e.what());
+    reply(refuse(e.what()));
   }
   --runs_;
   changed();
 }
 
 RpcAnswer RpcServer::Server::queue(const RpcRequest& request, bool steering) {
-  const auto message = request.text("message");
-  if (!message) return missing("message");
-  auto images = images_of(request.body);
-  if (!images) return std::unexpected(std::move(images.error()));
-  auto text = expand_prompt(*runtime_, std::string(*message));
-  if (!text) return std::unexpected(std::move(text.error()));
+  auto prompt = read_prompt(request);
+  if (!prompt) return std::unexpected(std::move(prompt.error()));
   if (steering) {
-    agent().steer(*std::move(text), *std::move(images));
+    agent().steer(std::move(prompt->text), std::move(prompt->images));
   } else {
-    agent().follow_up(*std::move(text), *std::move(images));
+    agent().follow_up(std::move(prompt->text), std::move(prompt->images));
   }
   return nothing();
 }
@@ -367,7 +413,7 @@ RpcAnswer RpcServer::Server::clear_queue(const RpcRequest&) {
 
 asio::awaitable<RpcAnswer> RpcServer::Server::abort(RpcRequest) {
   agent().abort();
-  while (runs_ > 0 && !stopped_)
+  while ((runs_ > 0 || agent().running()) && !stopped_)
     co_await until_changed();
   co_return nothing();
 }
@@ -376,16 +422,14 @@ asio::awaitable<RpcAnswer> RpcServer::Server::abort(RpcRequest) {
 
 RpcAnswer RpcServer::Server::get_state(const RpcRequest&) {
   const auto mode = [](agent::QueueMode m) { return m == agent::QueueMode::kAll ? "all" : "one-at-a-time"; };
-  json::object state{{"model", model_data(agent().model())},
-                     {"thinkingLevel", ai::to_string(agent().thinking_level())},
-                     {"isStreaming", runs_ > 0 || agent().running()},
-                     {"isCompacting", false},
-                     {"steeringMode", mode(settings().steering_mode())},
-                     {"followUpMode", mode(settings().follow_up_mode())}};
+  json::object state{
+      {"model", model_data(agent().model())},          {"thinkingLevel", ai::to_string(agent().thinking_level())},
+      {"isStreaming", runs_ > 0 || agent().running()}, {"isCompacting", agent().compacting()},
+      {"steeringMode", mode(agent().steering_mode())}, {"followUpMode", mode(agent().follow_up_mode())}};
   if (const auto file = session().file()) state.emplace("sessionFile", file->string());
   state.emplace("sessionId", session().id());
   if (const auto name = session().name()) state.emplace("sessionName", *name);
-  state.emplace("autoCompactionEnabled", settings().compaction().enabled);
+  state.emplace("autoCompactionEnabled", agent().auto_compaction());
   state.emplace("messageCount", agent().messages().size());
   const coding::AgentSession::Queues& queues = agent().queues();
   state.emplace("pendingMessageCount", queues.steering.size() + queues.follow_up.size());
@@ -412,6 +456,13 @@ RpcAnswer RpcServer::Server::get_session_stats(const RpcRequest&) {
                                       {"cacheWrite", json::number(stats.cache_write)},
                                       {"total", json::number(stats.total_tokens())}});
   data.emplace("cost", json::number(stats.cost));
+  if (const auto usage = agent().context_usage()) {
+    json::object context{
+        {"tokens", nullptr}, {"contextWindow", json::number(usage->context_window)}, {"percent", nullptr}};
+    if (usage->tokens) context["tokens"] = json::number(*usage->tokens);
+    if (usage->percent) context["percent"] = json::number(*usage->percent);
+    data.emplace("contextUsage", std::move(context));
+  }
   return data_of(data);
 }
 
@@ -429,7 +480,7 @@ RpcAnswer RpcServer::Server::get_fork_messages(const RpcRequest&) {
 
 RpcAnswer RpcServer::Server::get_last_assistant_text(const RpcRequest&) {
   json::object data;
-  if (const auto text = last_reply_text(agent().messages())) data.emplace("text", *text);
+  if (const auto text = agent().last_reply_text()) data.emplace("text", *text);
   return data_of(data);
 }
 
@@ -451,6 +502,45 @@ RpcAnswer RpcServer::Server::change_setting(std::string_view path, const json::v
   if (!changed_setting)
     tell("Warning", changed_setting.error().message);  // it holds for this run all the same (CA-334)
   return nothing();
+}
+
+RpcAnswer RpcServer::Server::set_steering_mode(const RpcRequest& request) {
+  const auto mode = queue_mode_of(request);
+  if (!mode) return std::unexpected(mode.error());
+  agent().set_steering_mode(*mode);
+  return change_setting("steeringMode", json::value(*request.text("mode")));
+}
+
+RpcAnswer RpcServer::Server::set_follow_up_mode(const RpcRequest& request) {
+  const auto mode = queue_mode_of(request);
+  if (!mode) return std::unexpected(mode.error());
+  agent().set_follow_up_mode(*mode);
+  return change_setting("followUpMode", json::value(*request.text("mode")));
+}
+
+RpcAnswer RpcServer::Server::set_auto_compaction(const RpcRequest& request) {
+  const auto enabled = json::find_bool(request.body, "enabled");
+  if (!enabled) return refuse("enabled must be true or false");
+  agent().set_auto_compaction(*enabled);
+  return change_setting("compaction.enabled", *enabled);
+}
+
+RpcAnswer RpcServer::Server::set_auto_retry(const RpcRequest& request) {
+  const auto enabled = json::find_bool(request.body, "enabled");
+  if (!enabled) return refuse("enabled must be true or false");
+  agent().set_auto_retry(*enabled);
+  return change_setting("retry.enabled", *enabled);
+}
+
+RpcAnswer RpcServer::Server::abort_retry(const RpcRequest&) {
+  agent().abort_retry();
+  return nothing();
+}
+
+asio::awaitable<RpcAnswer> RpcServer::Server::compact(RpcRequest request) {
+  auto result = co_await agent().compact(std::string(request.text("customInstructions").value_or("")));
+  if (!result) co_return std::unexpected(std::move(result.error()));
+  co_return data_of(coding::to_json(*result));
 }
 
 // ---- models ------------------------------------------------------------------------------------------------------
@@ -511,30 +601,14 @@ RpcAnswer RpcServer::Server::get_available_thinking_levels(const RpcRequest&) {
 asio::awaitable<RpcAnswer> RpcServer::Server::bash(RpcRequest request) {
   const auto command = request.text("command");
   if (!command) co_return missing("command");
-  const auto source = std::make_shared<std::stop_source>();
-  bash_stops_.push_back(source);
-  coding::UserShell shell{runtime_->cwd, settings().shell_path(), settings().shell_command_prefix(),
-                          coding::agent_folder() / "bin"};
-  std::function<void(std::string_view)> show = [this, id = request.id](std::string_view text) {
-    std::string line = R"({"type":"bash_execution_update")";
-    if (id) line += fmt::format(",\"id\":{}", *id);
-    line += R"(,"delta":)";
-    json::write(line, text);
-    write(line + "}\n");
-  };
-  auto record =
-      co_await coding::run_user_command(std::move(shell), std::string(*command), std::move(show), source->get_token());
-  std::erase(bash_stops_, source);
-  if (!record) co_return std::unexpected(std::move(record.error()));
-  if (json::bool_or(request.body, "excludeFromContext")) record->exclude_from_context = true;
-  std::string data = bash_data(*record);
-  agent().record_bash(*std::move(record));
-  co_return data;
+  const bool excluded = json::bool_or(request.body, "excludeFromContext");
+  const auto record = co_await agent().run_bash(std::string(*command), excluded, request.id);
+  if (!record) co_return std::unexpected(record.error());
+  co_return bash_data(*record);
 }
 
 RpcAnswer RpcServer::Server::abort_bash(const RpcRequest&) {
-  for (const auto& source : bash_stops_)
-    source->request_stop();
+  agent().abort_bash();
   return nothing();
 }
 
@@ -545,7 +619,7 @@ asio::awaitable<void> RpcServer::Server::settle() {
   const coding::AgentSession::Queues& queues = agent().queues();
   if (!queues.steering.empty() || !queues.follow_up.empty()) agent().clear_queues();
   abort_all();
-  while ((runs_ > 0 || !bash_stops_.empty()) && !stopped_)
+  while ((runs_ > 0 || agent().bash_running() || agent().compacting()) && !stopped_)
     co_await until_changed();
 }
 
@@ -622,7 +696,7 @@ asio::awaitable<RpcAnswer> RpcServer::Server::clone(RpcRequest) {
 
 const RpcServer::Server::Command* RpcServer::Server::find_command(std::string_view name) {
   static const Command kCommands[] = {
-      {"prompt", &Server::prompt},
+      {"prompt", nullptr, nullptr, false, &Server::prompt},
       {"steer", &Server::steer},
       {"follow_up", &Server::follow_up},
       {"abort", nullptr, &Server::abort},
@@ -636,6 +710,12 @@ const RpcServer::Server::Command* RpcServer::Server::find_command(std::string_vi
       {"set_thinking_level", &Server::set_thinking_level},
       {"cycle_thinking_level", &Server::cycle_thinking_level},
       {"get_available_thinking_levels", &Server::get_available_thinking_levels},
+      {"set_steering_mode", &Server::set_steering_mode},
+      {"set_follow_up_mode", &Server::set_follow_up_mode},
+      {"compact", nullptr, &Server::compact},
+      {"set_auto_compaction", &Server::set_auto_compaction},
+      {"set_auto_retry", &Server::set_auto_retry},
+      {"abort_retry", &Server::abort_retry},
       {"bash", nullptr, &Server::bash},
       {"abort_bash", &Server::abort_bash},
       {"get_session_stats", &Server::get_session_stats},
