@@ -15,12 +15,14 @@
 #include <fmt/format.h>
 
 #include "app/cli/arguments.h"
+#include "app/cli/shell_completion.h"
 #include "app/modes/print_mode.h"
 #include "app/modes/rpc_mode.h"
 #include "app/output.h"
 #include "app/startup.h"
 #include "app/version.h"
 #include "base/process.h"
+#include "base/utf8.h"
 
 namespace tau::app {
 
@@ -196,13 +198,26 @@ int run_session(const Arguments& arguments) {
 
 int run(const std::vector<std::string>& words) {
   ::signal(SIGPIPE, SIG_IGN);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (utf8::replace_invalid(words[i]) == words[i]) continue;
+    tell("Error", fmt::format("Argument {} is not valid UTF-8: {}", i + 1, utf8::replace_invalid(words[i])));
+    return 1;
+  }
+  if (words.size() == 2 && words[0] == "completion") {
+    if (const auto script = words[1] == "man" ? std::optional(manual_page(version())) : completion_script(words[1])) {
+      Output(STDOUT_FILENO).write(*script);
+      return 0;
+    }
+    tell("Error", fmt::format("tau completion takes bash, zsh, fish or man, not '{}'", words[1]));
+    return 1;
+  }
   Arguments arguments = parse_arguments(words);
   for (const std::string& warning : arguments.warnings)
     tell("Warning", warning);
-  std::vector<std::string> unknown;
-  for (const UnlistedFlag& flag : arguments.unlisted)
-    unknown.push_back("--" + flag.name);
-  if (!unknown.empty() && !arguments.version) arguments.errors.push_back(unknown_option_error(unknown));
+  if (!arguments.version) {
+    const FlagCheck flags = check_flags(arguments.unlisted, {});
+    arguments.errors.insert(arguments.errors.end(), flags.errors.begin(), flags.errors.end());
+  }
   if (!arguments.errors.empty()) {
     for (const std::string& message : arguments.errors)
       tell("Error", message);
@@ -219,7 +234,9 @@ int run(const std::vector<std::string>& words) {
     return 0;
   }
   if (arguments.help) {
-    out.write(help_text("tau"));
+    // With -p or --mode stdout is for answers only (MO-9).
+    Output(arguments.print || arguments.mode ? STDERR_FILENO : STDOUT_FILENO)
+        .write(help_topic("tau", arguments.help_topic).value_or(help_text("tau")));
     return 0;
   }
   try {

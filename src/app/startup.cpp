@@ -11,6 +11,9 @@
 #include "ai/providers/anthropic_messages.h"
 #include "ai/providers/api_registry.h"
 #include "ai/providers/azure_openai_responses.h"
+#include "ai/providers/google_generative_ai.h"
+#include "ai/providers/google_vertex.h"
+#include "ai/providers/mistral_conversations.h"
 #include "ai/providers/openai_codex_responses.h"
 #include "ai/providers/openai_completions.h"
 #include "ai/providers/openai_responses.h"
@@ -293,8 +296,9 @@ std::expected<coding::StartChoice, Error> choose_model(const Arguments& argument
 std::unique_ptr<coding::ModelRegistry> make_registry() {
   coding::RegistryOptions options;
   options.agent_folder = coding::agent_folder();
-  for (const std::string_view api : {ai::kAnthropicMessagesApi, ai::kOpenAiCompletionsApi, ai::kOpenAiResponsesApi,
-                                     ai::kOpenAiCodexResponsesApi, ai::kAzureOpenAiResponsesApi}) {
+  for (const std::string_view api :
+       {ai::kAnthropicMessagesApi, ai::kOpenAiCompletionsApi, ai::kOpenAiResponsesApi, ai::kOpenAiCodexResponsesApi,
+        ai::kAzureOpenAiResponsesApi, ai::kGoogleGenerativeAiApi, ai::kGoogleVertexApi, ai::kMistralConversationsApi}) {
     options.apis.emplace(api);
   }
   return std::make_unique<coding::ModelRegistry>(std::move(options));

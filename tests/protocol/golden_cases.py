@@ -92,9 +92,17 @@ def join_output(events):
         last = joined[-1] if joined else {}
         if event.get("type") == last.get("type") == "bash_execution_update" and event.get("id") == last.get("id"):
             joined[-1] = {**last, "delta": last["delta"] + event["delta"]}
+        elif event.get("type") == "tool_execution_update" and same_output(last, event):
+            joined[-1] = event
         else:
             joined.append(event)
     return joined
+
+
+def same_output(before, after):
+    """Two states of one command's output: each holds the whole output so far."""
+    return (before.get("type") == "tool_execution_update" and before["toolCallId"] == after["toolCallId"]
+            and before["toolName"] == "bash" and before["partialResult"].get("content"))
 
 
 def equal(expected, actual):
@@ -342,7 +350,7 @@ def run_case(suite, folder, program):
     problems = [failure] if failure else []
     if "reference" in run.setup and not failure:
         return []  # what the reference did there is no contract; that the program lives is
-    golden = {"out": lines_of(folder / "out.jsonl"), "result": json.loads((folder / "result.json").read_text()),
+    golden = {"out": join_output(lines_of(folder / "out.jsonl")), "result": json.loads((folder / "result.json").read_text()),
               "session": lines_of(folder / "session.jsonl")}
     name = f"{suite}/{folder.name}"
     for part in ("out", "result", "session"):

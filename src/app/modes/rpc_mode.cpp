@@ -166,7 +166,8 @@ class RpcServer::Server {
   RpcAnswer get_last_assistant_text(const RpcRequest& request);
   RpcAnswer get_commands(const RpcRequest& request);
   RpcAnswer abort_bash(const RpcRequest& request);
-  RpcAnswer abort_retry(const RpcRequest& request);
+  void abort_retry(RpcRequest request);
+  void answer_retry_aborts();
   RpcAnswer set_steering_mode(const RpcRequest& request);
   RpcAnswer set_follow_up_mode(const RpcRequest& request);
   RpcAnswer set_auto_compaction(const RpcRequest& request);
@@ -186,8 +187,10 @@ class RpcServer::Server {
   std::optional<asio::steady_timer> condition_;
   std::optional<asio::posix::stream_descriptor> input_;
   std::function<void()> unsubscribe_;
-  int runs_ = 0;     // prompts whose run has not ended
-  int waiting_ = 0;  // commands that will be answered later
+  std::vector<RpcRequest> retry_aborts_;  // that wait for the end of the retry
+  int compactions_ = 0;                   // compact commands at work
+  int runs_ = 0;                          // prompts whose run has not ended
+  int waiting_ = 0;                       // commands that will be answered later
   bool replacing_ = false;
   bool quiet_ = false;    // events are not written any more
   bool stopped_ = false;  // nor is anything else
@@ -248,9 +251,10 @@ void RpcServer::Server::listen() {
       agent().subscribe([this, lines = std::make_shared<coding::EventLines>()](const coding::SessionEvent& event) {
         if (const auto* failed = std::get_if<coding::PersistenceFailed>(&event)) tell("Warning", failed->message);
         if (const auto* noticed = std::get_if<coding::SecondWriterNoticed>(&event)) tell("Warning", noticed->message);
-        if (quiet_) return;
-        const std::string_view line = lines->line_of(event);
+        if (const auto* output = std::get_if<coding::BashOutput>(&event)) return write_output(*output);
+        const std::string_view line = quiet_ ? std::string_view() : lines->line_of(event);
         if (!line.empty()) write(line);
+        if (std::holds_alternative<coding::AutoRetryEnd>(event)) answer_retry_aborts();
       });
 }
 
@@ -413,7 +417,7 @@ RpcAnswer RpcServer::Server::clear_queue(const RpcRequest&) {
 
 asio::awaitable<RpcAnswer> RpcServer::Server::abort(RpcRequest) {
   agent().abort();
-  while ((runs_ > 0 || agent().running()) && !stopped_)
+  while ((runs_ > 0 || compactions_ > 0 || agent().running()) && !stopped_)
     co_await until_changed();
   co_return nothing();
 }
@@ -532,13 +536,27 @@ RpcAnswer RpcServer::Server::set_auto_retry(const RpcRequest& request) {
   return change_setting("retry.enabled", *enabled);
 }
 
-RpcAnswer RpcServer::Server::abort_retry(const RpcRequest&) {
+/// Answered between the end of the retry and what follows it (MO-123).
+void RpcServer::Server::abort_retry(RpcRequest request) {
+  if (!agent().retrying()) return write(reply_line(request, nothing()));
+  ++waiting_;
+  retry_aborts_.push_back(std::move(request));
   agent().abort_retry();
-  return nothing();
+}
+
+void RpcServer::Server::answer_retry_aborts() {
+  for (const RpcRequest& request : std::exchange(retry_aborts_, {})) {
+    write(reply_line(request, nothing()));
+    --waiting_;
+    changed();
+  }
 }
 
 asio::awaitable<RpcAnswer> RpcServer::Server::compact(RpcRequest request) {
+  ++compactions_;
   auto result = co_await agent().compact(std::string(request.text("customInstructions").value_or("")));
+  --compactions_;
+  changed();
   if (!result) co_return std::unexpected(std::move(result.error()));
   co_return data_of(coding::to_json(*result));
 }
@@ -619,7 +637,7 @@ asio::awaitable<void> RpcServer::Server::settle() {
   const coding::AgentSession::Queues& queues = agent().queues();
   if (!queues.steering.empty() || !queues.follow_up.empty()) agent().clear_queues();
   abort_all();
-  while ((runs_ > 0 || agent().bash_running() || agent().compacting()) && !stopped_)
+  while ((runs_ > 0 || compactions_ > 0 || agent().bash_running()) && !stopped_)
     co_await until_changed();
 }
 
@@ -715,7 +733,7 @@ const RpcServer::Server::Command* RpcServer::Server::find_command(std::string_vi
       {"compact", nullptr, &Server::compact},
       {"set_auto_compaction", &Server::set_auto_compaction},
       {"set_auto_retry", &Server::set_auto_retry},
-      {"abort_retry", &Server::abort_retry},
+      {"abort_retry", nullptr, nullptr, false, &Server::abort_retry},
       {"bash", nullptr, &Server::bash},
       {"abort_bash", &Server::abort_bash},
       {"get_session_stats", &Server::get_session_stats},

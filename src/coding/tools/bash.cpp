@@ -70,10 +70,7 @@ class LiveView : public std::enable_shared_from_this<LiveView> {
   LiveView(const asio::any_io_executor& executor, std::shared_ptr<OutputAccumulator> output, agent::ToolUpdate update)
       : output_(std::move(output)), update_(std::move(update)), timer_(executor) {}
 
-  void begin() {
-    update_(ToolResult{});
-    last_ = Clock::now();
-  }
+  void begin() { update_(ToolResult{}); }
 
   void changed() {
     stale_ = true;
