@@ -167,7 +167,7 @@ std::string reply_line(const RpcRequest& request, const RpcAnswer& answer) {
   json::write(line, shown_type(request.type));
   if (!answer) {
     line += R"(,"success":false,"error":)";
-    json::write(line, answer.error().message);
+    json::write(line, utf8::replace_invalid(answer.error().message));  // may name a file in any bytes
   } else {
     line += R"(,"success":true)";
     if (!answer->empty()) {
