@@ -24,6 +24,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "coding/config/start_model.h"
+#include "coding/session/html_export.h"
 #include "coding/session/session_fork.h"
 #include "coding/session/session_stats.h"
 
@@ -165,6 +166,7 @@ class RpcServer::Server {
   RpcAnswer get_fork_messages(const RpcRequest& request);
   RpcAnswer get_last_assistant_text(const RpcRequest& request);
   RpcAnswer get_commands(const RpcRequest& request);
+  RpcAnswer export_html(const RpcRequest& request);
   RpcAnswer abort_bash(const RpcRequest& request);
   void abort_retry(RpcRequest request);
   void answer_retry_aborts();
@@ -492,6 +494,25 @@ RpcAnswer RpcServer::Server::get_commands(const RpcRequest&) {
   return commands_data(*runtime_);
 }
 
+/// MO-61. The path is told as it was given.
+RpcAnswer RpcServer::Server::export_html(const RpcRequest& request) {
+  const auto file = session().file();
+  if (!file) return refuse("Cannot export in-memory session to HTML");
+  if (!session().is_on_disk()) return refuse("Nothing to export yet - start a conversation first");
+  coding::ExportDetails details;
+  details.system_prompt = agent().system_prompt();
+  for (const agent::AgentTool& tool : agent().tools()) {
+    details.tools.push_back(json::object{{"name", tool.declaration.name},
+                                         {"description", tool.declaration.description},
+                                         {"parameters", tool.declaration.parameters}});
+  }
+  const std::string name(request.text("outputPath").value_or(coding::html_file_name(*file)));
+  std::error_code failed;
+  const auto written = coding::export_html(session(), resolve_path(name, fs::current_path(failed)), details);
+  if (!written) return std::unexpected(written.error());
+  return data_of({{"path", name}});
+}
+
 RpcAnswer RpcServer::Server::set_session_name(const RpcRequest& request) {
   const auto name = request.text("name");
   if (!name) return missing("name");
@@ -746,6 +767,7 @@ const RpcServer::Server::Command* RpcServer::Server::find_command(std::string_vi
       {"get_last_assistant_text", &Server::get_last_assistant_text},
       {"set_session_name", &Server::set_session_name},
       {"get_commands", &Server::get_commands},
+      {"export_html", &Server::export_html},
   };
   const auto* found =
       std::find_if(std::begin(kCommands), std::end(kCommands), [&](const Command& c) { return c.name == name; });
