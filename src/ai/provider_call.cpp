@@ -82,6 +82,7 @@ class Secrets {
 struct Ending {
   StopReason reason = StopReason::kError;
   std::string text;
+  std::function<void(AssistantMessage& message)> describe = {};  // may be empty
 };
 
 Ending ending_of(const http::Failure& failure) {  // AI-94
@@ -159,6 +160,12 @@ asio::awaitable<std::expected<std::unique_ptr<http::Response>, Ending>> open_str
       const std::string body = co_await error_body(response);
       if (stop.stop_requested()) co_return std::unexpected(aborted());
       failed.text = call.error_text(response.status, response.reason, response.headers, body);
+      if (call.describe_error) {
+        failed.describe = [&call, status = response.status, reason = response.reason, headers = response.headers,
+                           body](AssistantMessage& message) {
+          call.describe_error(message, status, reason, headers, body);
+        };
+      }
       again = http::is_retryable(response.status, response.headers, body);
       delay = http::requested_delay(response.headers, now_milliseconds());
     }
@@ -244,10 +251,12 @@ asio::awaitable<AssistantMessage> run_provider_call(http::Client& client, Provid
     Ending ending = std::move(opened.error());
     ending.text = secrets.masked(std::move(ending.text));
     AssistantMessage initial = decoder.take();
+    if (ending.describe) ending.describe(initial);
     AssistantMessage failed = co_await end_without_stream(std::move(initial), std::move(ending), std::move(sink));
     co_return failed;
   }
   http::Response& response = **opened;
+  if (call.on_headers) call.on_headers(decoder, response.headers);
   if (options.on_response) options.on_response({response.status, response.headers}, model);
 
   bool over = false;

@@ -22,6 +22,12 @@ struct ProviderCall {
   std::function<std::string(int status, std::string_view reason, const http::HeaderList& headers,
                             std::string_view body)>
       error_text;
+  /// What else the settled message shall say of an HTTP error (diagnostics); may be empty.
+  std::function<void(AssistantMessage& message, int status, std::string_view reason, const http::HeaderList& headers,
+                     std::string_view body)>
+      describe_error;
+  /// Called when the reply has begun, before its body; may be empty.
+  std::function<void(StreamDecoder& decoder, const http::HeaderList& headers)> on_headers;
 };
 
 /// Sends the request, retries before the stream starts as AI-91 says, feeds the decoder, hands its events to the sink,

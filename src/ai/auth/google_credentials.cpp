@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/percent_encoding.h"
 
 namespace tau::ai {
 
@@ -53,20 +54,6 @@ class KeptTokens {
 KeptTokens& kept_tokens() {
   static KeptTokens tokens;
   return tokens;
-}
-
-std::string form_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '_' || c == '.' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      out += fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    }
-  }
-  return out;
 }
 
 struct FreeKey {
@@ -178,12 +165,13 @@ boost::asio::awaitable<std::expected<std::string, std::string>> google_access_to
   if (credentials->kind == GoogleCredentials::Kind::kServiceAccount) {
     const auto assertion = google_assertion(*credentials, now);
     if (!assertion) co_return Result(std::unexpect, assertion.error());
-    request.body = fmt::format("grant_type={}&assertion={}",
-                               form_encoded("urn:ietf:params:oauth:grant-type:jwt-bearer"), form_encoded(*assertion));
+    request.body =
+        fmt::format("grant_type={}&assertion={}", percent_encode("urn:ietf:params:oauth:grant-type:jwt-bearer"),
+                    percent_encode(*assertion));
   } else {
     request.body = fmt::format("grant_type=refresh_token&client_id={}&client_secret={}&refresh_token={}",
-                               form_encoded(credentials->client_id), form_encoded(credentials->client_secret),
-                               form_encoded(credentials->refresh_token));
+                               percent_encode(credentials->client_id), percent_encode(credentials->client_secret),
+                               percent_encode(credentials->refresh_token));
   }
   const auto response = co_await client.send(std::move(request), stop);
   if (!response) co_return Result(std::unexpect, "no Google access token: " + response.error().message);

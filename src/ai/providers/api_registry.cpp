@@ -7,12 +7,14 @@
 #include "ai/provider_call.h"
 #include "ai/providers/anthropic_messages.h"
 #include "ai/providers/azure_openai_responses.h"
+#include "ai/providers/bedrock_converse_stream.h"
 #include "ai/providers/google_generative_ai.h"
 #include "ai/providers/google_vertex.h"
 #include "ai/providers/mistral_conversations.h"
 #include "ai/providers/openai_codex_responses.h"
 #include "ai/providers/openai_completions.h"
 #include "ai/providers/openai_responses.h"
+#include "ai/providers/pi_messages.h"
 
 namespace tau::ai {
 
@@ -32,6 +34,8 @@ constexpr ApiEntry kApis[] = {
     {kGoogleGenerativeAiApi, stream_google_generative_ai},
     {kGoogleVertexApi, stream_google_vertex},
     {kMistralConversationsApi, stream_mistral_conversations},
+    {kBedrockConverseStreamApi, stream_bedrock},
+    {kPiMessagesApi, stream_pi_messages},
 };
 
 }  // namespace
