@@ -348,6 +348,14 @@ std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments,
   options.system_prompt = std::move(prompt->text);
   const Settings::Retry retry = runtime->settings->retry();
   options.retry = {retry.enabled, retry.max_retries, retry.base_delay};
+  const Settings::Compaction compaction = runtime->settings->compaction();
+  options.compaction = {compaction.enabled, compaction.reserve_tokens, compaction.keep_recent_tokens};
+  options.branch_summary_reserve_tokens = runtime->settings->branch_summary().reserve_tokens;
+  options.shell = {runtime->cwd, runtime->settings->shell_path(), runtime->settings->shell_command_prefix(),
+                   agent_folder / "bin"};
+  options.find_model = [raw](const coding::ModelReference& reference) {
+    return raw->registry->find(reference.provider, reference.id);
+  };
   options.steering_mode = runtime->settings->steering_mode();
   options.follow_up_mode = runtime->settings->follow_up_mode();
   options.block_images = [raw] { return raw->settings->block_images(); };
