@@ -164,9 +164,11 @@ TEST_F(CompactionTest, NoPromptIsTakenWhileAManualOneIsAtWork) {  // SES-128
   replies = {{.until_abort = true}};
   bool refused = false;
   boost::asio::post(io, [&] {
-    boost::asio::co_spawn(io, agent().prompt("now?"), [&](std::exception_ptr, const auto& sent) {
-      refused = !sent;
-      agent().abort_compaction();
+    boost::asio::post(io, [&] {
+      boost::asio::co_spawn(io, agent().prompt("now?"), [&](std::exception_ptr, const auto& sent) {
+        refused = !sent;
+        agent().abort_compaction();
+      });
     });
   });
   EXPECT_FALSE(compact());
