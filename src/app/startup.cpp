@@ -11,12 +11,14 @@
 #include "ai/providers/anthropic_messages.h"
 #include "ai/providers/api_registry.h"
 #include "ai/providers/azure_openai_responses.h"
+#include "ai/providers/bedrock_converse_stream.h"
 #include "ai/providers/google_generative_ai.h"
 #include "ai/providers/google_vertex.h"
 #include "ai/providers/mistral_conversations.h"
 #include "ai/providers/openai_codex_responses.h"
 #include "ai/providers/openai_completions.h"
 #include "ai/providers/openai_responses.h"
+#include "ai/providers/pi_messages.h"
 #include "ai/providers/scripted.h"
 #include "base/files.h"
 #include "coding/config/paths.h"
@@ -298,7 +300,8 @@ std::unique_ptr<coding::ModelRegistry> make_registry() {
   options.agent_folder = coding::agent_folder();
   for (const std::string_view api :
        {ai::kAnthropicMessagesApi, ai::kOpenAiCompletionsApi, ai::kOpenAiResponsesApi, ai::kOpenAiCodexResponsesApi,
-        ai::kAzureOpenAiResponsesApi, ai::kGoogleGenerativeAiApi, ai::kGoogleVertexApi, ai::kMistralConversationsApi}) {
+        ai::kAzureOpenAiResponsesApi, ai::kGoogleGenerativeAiApi, ai::kGoogleVertexApi, ai::kMistralConversationsApi,
+        ai::kBedrockConverseStreamApi, ai::kPiMessagesApi}) {
     options.apis.emplace(api);
   }
   return std::make_unique<coding::ModelRegistry>(std::move(options));
@@ -426,6 +429,9 @@ std::expected<std::unique_ptr<Runtime>, Error> start_in(const Arguments& argumen
   options.branch_summary_reserve_tokens = runtime->settings->branch_summary().reserve_tokens;
   options.shell = {runtime->cwd, runtime->settings->shell_path(), runtime->settings->shell_command_prefix(),
                    agent_folder / "bin"};
+  options.find_model = [raw](const coding::ModelReference& reference) {
+    return raw->registry->find(reference.provider, reference.id);
+  };
   options.steering_mode = runtime->settings->steering_mode();
   options.follow_up_mode = runtime->settings->follow_up_mode();
   options.block_images = [raw] { return raw->settings->block_images(); };

@@ -185,12 +185,12 @@ asio::awaitable<bool> AgentSession::check_compaction(agent::AgentMessage message
     }
     if (overflow_recovered_) {
       stall_reported_ = true;
-      emit(
-          CompactionEnd{CompactionReason::kOverflow, std::nullopt, false, false,
-                        fmt::format("{}the request still does not fit after one compact-and-retry attempt. The largest "
-                                    "part of the context is {}. Go back in the tree to a smaller context, or use a "
-                                    "model with a larger window.",
-                                    prefix_of(CompactionReason::kOverflow), largest_part(agent_->state().messages))});
+      emit(CompactionEnd{
+          CompactionReason::kOverflow, std::nullopt, false, false,
+          fmt::format("{}the request still did not fit, it failed after one compact-and-retry attempt. The largest "
+                      "part of the context is {}. Go back in the tree to a smaller context, or use a "
+                      "model with a larger window.",
+                      prefix_of(CompactionReason::kOverflow), largest_part(agent_->state().messages))});
       co_return false;
     }
     overflow_recovered_ = true;

@@ -58,7 +58,7 @@ double context_tokens(const std::vector<agent::AgentMessage>& messages, UsageSco
   double tokens = 0;
   for (auto it = messages.rbegin(); it != messages.rend(); ++it) {
     const ai::AssistantMessage* reply = it->assistant();
-    if (reply != nullptr && reported_tokens(*reply) > 0 && reply->timestamp > compacted_at) {
+    if (reply != nullptr && reported_tokens(*reply) > 0 && reply->timestamp >= compacted_at) {
       return tokens + reported_tokens(*reply);
     }
     tokens += estimate_tokens(*it);

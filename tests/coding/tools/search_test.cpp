@@ -240,7 +240,9 @@ TEST_F(Search, HugeLinesAndHugeFilesCostNoMemory) {  // FF-74
   EXPECT_TRUE(grep({{"pattern", "z"}, {"path", "dense"}}).text().starts_with("dense:1: zzz"));
   const ToolOutcome many = grep({{"pattern", "hit"}});
   EXPECT_NE(many.text().find("[100 matches limit reached."), std::string::npos);
-  if (!test::kAddressSanitizer) EXPECT_LT(resident_kilobytes() - before, 30'000);
+  if (!test::kAddressSanitizer) {
+    EXPECT_LT(resident_kilobytes() - before, 30'000);
+  }
 }
 
 TEST_F(Search, ResultsAreCutAfterFiftyKilobytes) {  // CA-77
