@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <optional>
 
 #include <boost/asio/co_spawn.hpp>
@@ -14,11 +15,14 @@
 #include <fmt/format.h>
 
 #include "app/cli/arguments.h"
+#include "app/cli/shell_completion.h"
 #include "app/modes/print_mode.h"
+#include "app/modes/rpc_mode.h"
 #include "app/output.h"
 #include "app/startup.h"
 #include "app/version.h"
 #include "base/process.h"
+#include "base/utf8.h"
 
 namespace tau::app {
 
@@ -26,7 +30,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-enum class Mode { kText, kJson, kPlain };
+enum class Mode { kText, kJson, kPlain, kRpc };
 
 struct Plan {
   Mode mode = Mode::kText;
@@ -35,6 +39,7 @@ struct Plan {
 
 /// MO-8. On a terminal, without -p, the linear mode asks for messages.
 Plan choose_mode(const Arguments& arguments) {
+  if (arguments.mode == OutputMode::kRpc) return {Mode::kRpc, false};
   if (arguments.mode == OutputMode::kJson) return {Mode::kJson, false};
   const bool terminals = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
   if (arguments.plain || (terminals && !arguments.print)) return {Mode::kPlain, terminals && !arguments.print};
@@ -44,8 +49,9 @@ Plan choose_mode(const Arguments& arguments) {
 /// Ends the run on SIGINT, SIGTERM and SIGHUP; a second SIGINT ends the program at once.
 class Signals {
  public:
-  Signals(asio::io_context& io, coding::AgentSession& agent)
-      : set_(io, SIGINT, SIGTERM, SIGHUP), deadline_(io), agent_(agent) {
+  /// `on_request`: asks what is at work to end.
+  Signals(asio::io_context& io, std::function<void()> on_request)
+      : set_(io, SIGINT, SIGTERM, SIGHUP), deadline_(io), on_request_(std::move(on_request)) {
     wait();
   }
 
@@ -63,9 +69,9 @@ class Signals {
       if (signal != SIGINT) exit_code_ = 128 + signal;
       if (asked_) leave(128 + signal);
       asked_ = true;
-      agent_.abort();
-      // A run that does not come to an end must not keep the program (FF-63).
-      deadline_.expires_after(std::chrono::milliseconds(2000));
+      on_request_();
+      // A run that does not come to an end must not keep the program (FF-63, MO-245).
+      deadline_.expires_after(std::chrono::milliseconds(900));
       deadline_.async_wait([signal](const boost::system::error_code& settled) {
         if (!settled) leave(128 + signal);
       });
@@ -80,7 +86,7 @@ class Signals {
 
   asio::signal_set set_;
   asio::steady_timer deadline_;
-  coding::AgentSession& agent_;
+  std::function<void()> on_request_;
   bool asked_ = false;
   std::optional<int> exit_code_;
 };
@@ -96,6 +102,8 @@ asio::awaitable<int> run_mode(Runtime& runtime, Plan plan, Prompts prompts, Outp
       break;
     case Mode::kPlain:
       code = co_await run_plain_mode(runtime, std::move(prompts), out, plan.interactive);
+      break;
+    case Mode::kRpc:  // has a loop of its own
       break;
   }
   co_return code;
@@ -120,10 +128,44 @@ void describe(const Runtime& runtime) {
   tell("Session", file ? file->string() : "in memory");
 }
 
+/// Runs a mode to its end. `stop` asks it to end.
+int run_to_end(asio::io_context& io, asio::awaitable<int> mode, std::function<void()> stop) {
+  Signals signals(io, std::move(stop));
+  int code = 1;
+  std::exception_ptr failure;
+  asio::co_spawn(io, std::move(mode), [&](const std::exception_ptr& thrown, int result) {
+    failure = thrown;
+    code = result;
+    signals.stop();
+    io.stop();
+  });
+  io.run();
+  end_all_processes();
+  if (failure) std::rethrow_exception(failure);
+  return signals.exit_code().value_or(code);
+}
+
+int serve_rpc(asio::io_context& io, const Arguments& arguments, std::unique_ptr<Runtime>& runtime) {
+  Output out(STDOUT_FILENO);
+  RpcServer server(arguments, runtime, out);
+  return run_to_end(io, server.serve(), [&server] { server.stop(); });
+}
+
+NoModel when_no_model(Mode mode) {
+  switch (mode) {
+    case Mode::kPlain:
+      return NoModel::kTour;
+    case Mode::kRpc:
+      return NoModel::kPlaceholder;
+    default:
+      return NoModel::kFail;
+  }
+}
+
 int run_session(const Arguments& arguments) {
   const Plan plan = choose_mode(arguments);
   asio::io_context io(1);
-  auto runtime = start(arguments, io.get_executor(), plan.mode == Mode::kPlain);
+  auto runtime = start(arguments, io.get_executor(), when_no_model(plan.mode));
   if (!runtime) {
     tell("Error", runtime.error().message);
     return 1;
@@ -131,6 +173,7 @@ int run_session(const Arguments& arguments) {
   for (const std::string& warning : (*runtime)->warnings)
     tell("Warning", warning);
   if (arguments.verbose) describe(**runtime);
+  if (plan.mode == Mode::kRpc) return serve_rpc(io, arguments, *runtime);
 
   Prompts prompts;
   std::optional<std::string> message;
@@ -147,33 +190,34 @@ int run_session(const Arguments& arguments) {
   prompts.first = *std::move(first);
 
   Output out(STDOUT_FILENO);
-  Signals signals(io, *(*runtime)->agent);
-  int code = 1;
-  std::exception_ptr failure;
-  asio::co_spawn(io, run_mode(**runtime, plan, std::move(prompts), out),
-                 [&](const std::exception_ptr& thrown, int result) {
-                   failure = thrown;
-                   code = result;
-                   signals.stop();
-                   io.stop();
-                 });
-  io.run();
-  end_all_processes();
-  if (failure) std::rethrow_exception(failure);
-  return signals.exit_code().value_or(code);
+  return run_to_end(io, run_mode(**runtime, plan, std::move(prompts), out),
+                    [&agent = *(*runtime)->agent] { agent.abort(); });
 }
 
 }  // namespace
 
 int run(const std::vector<std::string>& words) {
   ::signal(SIGPIPE, SIG_IGN);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (utf8::replace_invalid(words[i]) == words[i]) continue;
+    tell("Error", fmt::format("Argument {} is not valid UTF-8: {}", i + 1, utf8::replace_invalid(words[i])));
+    return 1;
+  }
+  if (words.size() == 2 && words[0] == "completion") {
+    if (const auto script = words[1] == "man" ? std::optional(manual_page(version())) : completion_script(words[1])) {
+      Output(STDOUT_FILENO).write(*script);
+      return 0;
+    }
+    tell("Error", fmt::format("tau completion takes bash, zsh, fish or man, not '{}'", words[1]));
+    return 1;
+  }
   Arguments arguments = parse_arguments(words);
   for (const std::string& warning : arguments.warnings)
     tell("Warning", warning);
-  std::vector<std::string> unknown;
-  for (const UnlistedFlag& flag : arguments.unlisted)
-    unknown.push_back("--" + flag.name);
-  if (!unknown.empty() && !arguments.version) arguments.errors.push_back(unknown_option_error(unknown));
+  if (!arguments.version) {
+    const FlagCheck flags = check_flags(arguments.unlisted, {});
+    arguments.errors.insert(arguments.errors.end(), flags.errors.begin(), flags.errors.end());
+  }
   if (!arguments.errors.empty()) {
     for (const std::string& message : arguments.errors)
       tell("Error", message);
@@ -190,7 +234,9 @@ int run(const std::vector<std::string>& words) {
     return 0;
   }
   if (arguments.help) {
-    out.write(help_text("tau"));
+    // With -p or --mode stdout is for answers only (MO-9).
+    Output(arguments.print || arguments.mode ? STDERR_FILENO : STDOUT_FILENO)
+        .write(help_topic("tau", arguments.help_topic).value_or(help_text("tau")));
     return 0;
   }
   try {

@@ -94,14 +94,11 @@ std::expected<std::shared_ptr<Session>, Error> select_session(const Arguments& a
 /// Options of the grammar whose modes and resources do not exist yet: refused, never ignored.
 std::optional<std::string> not_yet(const Arguments& a) {
   const std::pair<bool, std::string_view> options[] = {
-      {a.mode == OutputMode::kRpc, "--mode rpc"},
       {a.resume, "--resume"},
       {a.fork.has_value(), "--fork"},
       {a.export_file.has_value(), "--export"},
       {a.tui_mode.has_value(), "--tui-mode"},
       {!a.extensions.empty(), "--extension"},
-      {!a.skills.empty(), "--skill"},
-      {!a.prompt_templates.empty(), "--prompt-template"},
       {!a.themes.empty() || a.use_theme, "--theme"},
   };
   for (const auto& [given, name] : options) {
@@ -131,8 +128,9 @@ struct Prompt {
   std::vector<std::string> warnings;
 };
 
-std::expected<Prompt, Error> system_prompt(const Arguments& arguments, const fs::path& cwd, bool trusted,
+std::expected<Prompt, Error> system_prompt(const Arguments& arguments, const Runtime& runtime, bool trusted,
                                            const std::vector<coding::BuiltinTool>& tools) {
+  const fs::path& cwd = runtime.cwd;
   Prompt prompt;
   coding::SystemPromptParts parts;
   parts.cwd = cwd;
@@ -161,8 +159,47 @@ std::expected<Prompt, Error> system_prompt(const Arguments& arguments, const fs:
     parts.context_files = std::move(context.files);
     prompt.warnings.insert(prompt.warnings.end(), context.warnings.begin(), context.warnings.end());
   }
+  parts.skills = runtime.skills;
   prompt.text = coding::build_system_prompt(parts);
   return prompt;
+}
+
+/// Skills and prompt templates: of the user, of the project when it is trusted, and of the command line.
+void load_resources(const Arguments& arguments, Runtime& runtime) {
+  coding::ResourceRequest request;
+  request.settings = runtime.settings.get();
+  request.cwd = runtime.cwd;
+  request.home = coding::home_folder();
+  request.command_line = arguments.skills;
+  request.discover = !arguments.no_skills;
+  coding::ResourceFiles files = coding::skill_files(request);
+  for (std::string& warning : files.warnings)
+    runtime.warnings.push_back(std::move(warning));
+  coding::Skills skills = coding::load_skills(files.files);
+  for (const coding::SkillDiagnostic& diagnostic : skills.diagnostics) {
+    runtime.warnings.push_back(fmt::format("{}: {}", diagnostic.file.string(), diagnostic.message));
+  }
+  runtime.skills = std::move(skills.skills);
+
+  request.command_line = arguments.prompt_templates;
+  request.discover = !arguments.no_prompt_templates;
+  files = coding::prompt_template_files(request);
+  for (std::string& warning : files.warnings)
+    runtime.warnings.push_back(std::move(warning));
+  coding::PromptTemplates templates = coding::load_prompt_templates(files.files);
+  for (std::string& warning : templates.warnings)
+    runtime.warnings.push_back(std::move(warning));
+  runtime.prompt_templates = std::move(templates.templates);
+}
+
+constexpr std::string_view kPlaceholder = "unknown";
+
+/// Zero limits, no input: what `get_state` shows as long as there is no model (MO-25).
+ai::Model placeholder_model() {
+  ai::Model model;
+  model.id = model.name = model.api = model.provider = kPlaceholder;
+  model.text_input = false;
+  return model;
 }
 
 /// What commands see of the session (CA-62).
@@ -213,8 +250,7 @@ ai::StreamFunction stream_function(ai::http::Client& http) {
   };
 }
 
-std::expected<coding::StartChoice, Error> choose_model(const Arguments& arguments, Runtime& runtime,
-                                                       bool fall_back_to_tour) {
+std::expected<coding::StartChoice, Error> choose_model(const Arguments& arguments, Runtime& runtime, NoModel no_model) {
   coding::StartRequest request;
   request.provider = arguments.provider;
   request.model = arguments.model;
@@ -227,11 +263,12 @@ std::expected<coding::StartChoice, Error> choose_model(const Arguments& argument
   }
   coding::StartChoice choice = coding::choose_start_model(*runtime.registry, *runtime.settings, request);
   if (choice.error) return std::unexpected(error(*choice.error));
+  if (!choice.model && no_model == NoModel::kPlaceholder) choice.model = placeholder_model();
   if (!choice.model) {
     // A broken models.json explains itself better than the lack of a model.
     const std::vector<std::string> problems = runtime.registry->problems();
     if (!problems.empty()) return std::unexpected(error(problems.front()));
-    if (!fall_back_to_tour) {
+    if (no_model == NoModel::kFail) {
       return std::unexpected(
           error(fmt::format("No model can be used: no provider has a key. Set ANTHROPIC_API_KEY or another provider's "
                             "variable, add a key "
@@ -266,30 +303,58 @@ std::expected<fs::path, Error> current_folder() {
   return cwd;
 }
 
+bool is_placeholder(const ai::Model& model) {
+  return model.provider == kPlaceholder && model.api == kPlaceholder;
+}
+
+std::expected<std::string, Error> expand_prompt(const Runtime& runtime, std::string text) {
+  if (!text.starts_with('/')) return text;
+  auto skill = coding::expand_skill_command(text, runtime.skills);
+  if (!skill) return std::unexpected(std::move(skill.error()));
+  if (*skill) return **std::move(skill);
+  if (auto filled = coding::expand_prompt_template(text, runtime.prompt_templates)) return *std::move(filled);
+  return text;
+}
+
 std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments, boost::asio::any_io_executor executor,
-                                                     bool fall_back_to_tour) {
+                                                     NoModel no_model) {
   if (const auto missing = not_yet(arguments)) return std::unexpected(error(*missing));
   auto launched_in = current_folder();
   if (!launched_in) return std::unexpected(std::move(launched_in.error()));
-  auto runtime = std::make_unique<Runtime>();
-  const fs::path agent_folder = coding::agent_folder();
-
   // The user's settings decide where sessions are; the project's take part once the session's folder is trusted.
-  const Settings user_settings = Settings::load(agent_folder, *launched_in, false);
+  const Settings user_settings = Settings::load(coding::agent_folder(), *launched_in, false);
   const SessionPlace place = session_place(arguments, user_settings, *launched_in);
   auto session = select_session(arguments, place, *launched_in);
   if (!session) return std::unexpected(std::move(session.error()));
-  runtime->session = *std::move(session);
+  fs::path cwd = (*session)->cwd();
+  if (cwd.empty() || arguments.continue_session) cwd = *launched_in;
+  std::error_code ignored;
+  if (!fs::is_directory(cwd, ignored)) {
+    return std::unexpected(
+        error(fmt::format("The session's folder {} no longer exists. Session file: {}. Started in: {}", cwd.string(),
+                          (*session)->file().value_or("").string(), launched_in->string())));
+  }
+  std::vector<std::string> unnamed;
+  if (arguments.name) {
+    const auto named = (*session)->append_session_info(*arguments.name);
+    if (!named) unnamed.push_back(named.error().message);
+  }
+  auto runtime = start_in(arguments, std::move(executor), *std::move(session), cwd, no_model);
+  if (runtime) (*runtime)->warnings.insert((*runtime)->warnings.end(), unnamed.begin(), unnamed.end());
+  return runtime;
+}
+
+std::expected<std::unique_ptr<Runtime>, Error> start_in(const Arguments& arguments,
+                                                        boost::asio::any_io_executor executor,
+                                                        std::shared_ptr<Session> session, const fs::path& cwd,
+                                                        NoModel no_model) {
+  const fs::path agent_folder = coding::agent_folder();
+  const Settings user_settings = Settings::load(agent_folder, cwd, false);
+  auto runtime = std::make_unique<Runtime>();
+  runtime->session = std::move(session);
+  runtime->cwd = cwd;
   for (const std::string& warning : runtime->session->warnings()) {
     runtime->warnings.push_back(fmt::format("{}: {}", runtime->session->file()->string(), warning));
-  }
-  runtime->cwd = runtime->session->cwd();
-  if (runtime->cwd.empty() || arguments.continue_session) runtime->cwd = *launched_in;
-  std::error_code ignored;
-  if (!fs::is_directory(runtime->cwd, ignored)) {
-    return std::unexpected(error(
-        fmt::format("The session's folder {} no longer exists. Session file: {}. Started in: {}", runtime->cwd.string(),
-                    runtime->session->file().value_or("").string(), launched_in->string())));
   }
 
   const coding::TrustDecision trust =
@@ -306,17 +371,15 @@ std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments,
     runtime->warnings.push_back(std::move(warning));
 
   runtime->registry = make_registry();
-  auto choice = choose_model(arguments, *runtime, fall_back_to_tour);
+  auto choice = choose_model(arguments, *runtime, no_model);
   if (!choice) return std::unexpected(std::move(choice.error()));
   for (std::string& warning : choice->warnings)
     runtime->warnings.push_back(std::move(warning));
   for (std::string& problem : runtime->registry->problems())
     runtime->warnings.push_back(std::move(problem));
   if (arguments.api_key) runtime->registry->set_runtime_key(choice->model->provider, *arguments.api_key);
-  if (arguments.name) {
-    const auto named = runtime->session->append_session_info(*arguments.name);
-    if (!named) runtime->warnings.push_back(named.error().message);
-  }
+  runtime->scope = std::move(choice->scope);
+  load_resources(arguments, *runtime);
 
   Runtime* raw = runtime.get();
   coding::ToolEnvironment environment;
@@ -330,7 +393,7 @@ std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments,
   environment.resize_images = runtime->settings->auto_resize_images();
   const std::vector<coding::BuiltinTool> tools =
       select_tools(arguments, *runtime->settings, coding::builtin_tools(environment));
-  auto prompt = system_prompt(arguments, runtime->cwd, trusted, tools);
+  auto prompt = system_prompt(arguments, *runtime, trusted, tools);
   if (!prompt) return std::unexpected(std::move(prompt.error()));
   runtime->warnings.insert(runtime->warnings.end(), prompt->warnings.begin(), prompt->warnings.end());
 
@@ -347,6 +410,14 @@ std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments,
   options.system_prompt = std::move(prompt->text);
   const Settings::Retry retry = runtime->settings->retry();
   options.retry = {retry.enabled, retry.max_retries, retry.base_delay};
+  const Settings::Compaction compaction = runtime->settings->compaction();
+  options.compaction = {compaction.enabled, compaction.reserve_tokens, compaction.keep_recent_tokens};
+  options.branch_summary_reserve_tokens = runtime->settings->branch_summary().reserve_tokens;
+  options.shell = {runtime->cwd, runtime->settings->shell_path(), runtime->settings->shell_command_prefix(),
+                   agent_folder / "bin"};
+  options.find_model = [raw](const coding::ModelReference& reference) {
+    return raw->registry->find(reference.provider, reference.id);
+  };
   options.steering_mode = runtime->settings->steering_mode();
   options.follow_up_mode = runtime->settings->follow_up_mode();
   options.block_images = [raw] { return raw->settings->block_images(); };

@@ -17,6 +17,9 @@
 #include "coding/agent_session.h"
 #include "coding/config/model_registry.h"
 #include "coding/config/settings.h"
+#include "coding/config/start_model.h"
+#include "coding/resources/prompt_templates.h"
+#include "coding/resources/skills.h"
 
 namespace tau::app {
 
@@ -28,13 +31,36 @@ struct Runtime {
   std::unique_ptr<ai::http::Client> http;
   std::shared_ptr<coding::Session> session;
   std::unique_ptr<coding::AgentSession> agent;
-  std::vector<std::string> warnings;  // for stderr, one line each
+  std::vector<coding::Skill> skills;
+  std::vector<coding::PromptTemplate> prompt_templates;
+  std::vector<coding::ScopedModel> scope;  // what cycling goes through; empty = all that can be used
+  std::vector<std::string> warnings;       // for stderr, one line each
 };
 
-/// Fails with the one line to tell the user. `fall_back_to_tour`: without any usable model the scripted tour is taken,
-/// with a warning that says so; else that is an error.
+/// What to do when there is no usable model at all.
+enum class NoModel {
+  kFail,
+  kTour,         // the scripted tour, with a warning that says so
+  kPlaceholder,  // a model that answers nothing; prompts are refused (MO-25)
+};
+
+/// Fails with the one line to tell the user.
 std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments, boost::asio::any_io_executor executor,
-                                                     bool fall_back_to_tour);
+                                                     NoModel no_model);
+
+/// The same for a session that is there already: after new, switch, fork and clone. What the command line says of
+/// model, thinking level, tools and key holds again (MO-13).
+std::expected<std::unique_ptr<Runtime>, Error> start_in(const Arguments& arguments,
+                                                        boost::asio::any_io_executor executor,
+                                                        std::shared_ptr<coding::Session> session,
+                                                        const std::filesystem::path& cwd, NoModel no_model);
+
+/// Whether it only stands for "no model".
+bool is_placeholder(const ai::Model& model);
+
+/// A prompt as it is sent: `/skill:name` and `/template` with their texts filled in; anything else as it is. The error
+/// names the file that cannot be read.
+std::expected<std::string, Error> expand_prompt(const Runtime& runtime, std::string text);
 
 /// The models of this user whose APIs tau speaks.
 std::unique_ptr<coding::ModelRegistry> make_registry();

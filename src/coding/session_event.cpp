@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "coding/session/entry.h"
+
 namespace tau::coding {
 
 namespace {
@@ -59,11 +61,62 @@ struct ToJson {
     if (s.name) o.emplace("name", *s.name);
     return o;
   }
+  Result operator()(const CompactionStart& c) const {
+    return json::object{{"type", "compaction_start"}, {"reason", to_string(c.reason)}};
+  }
+  Result operator()(const CompactionEnd& c) const {
+    json::object o{{"type", "compaction_end"}, {"reason", to_string(c.reason)}};
+    if (c.result) o.emplace("result", coding::to_json(*c.result));
+    o.emplace("aborted", c.aborted);
+    o.emplace("willRetry", c.will_retry);
+    if (c.error_message) o.emplace("errorMessage", *c.error_message);
+    return o;
+  }
+  Result operator()(const SummaryRetryScheduled& r) const {
+    return json::object{{"type", "summarization_retry_scheduled"},
+                        {"attempt", r.attempt},
+                        {"maxAttempts", r.max_attempts},
+                        {"delayMs", r.delay_ms},
+                        {"errorMessage", r.error_message}};
+  }
+  Result operator()(const SummaryRetryStart& r) const {
+    json::object o{{"type", "summarization_retry_attempt_start"}};
+    o.emplace("source", r.reason ? "compaction" : "branchSummary");
+    if (r.reason) o.emplace("reason", to_string(*r.reason));
+    return o;
+  }
+  Result operator()(const SummaryRetryFinished&) const {
+    return json::object{{"type", "summarization_retry_finished"}};
+  }
+  Result operator()(const BashOutput& b) const {
+    json::object o{{"type", "bash_execution_update"}};
+    if (b.id) o.emplace("id", *b.id);
+    o.emplace("delta", b.delta);
+    return o;
+  }
+  Result operator()(const EntryAppended& e) const {
+    return json::object{{"type", "entry_appended"}, {"entry", e.entry}};
+  }
   Result operator()(const PersistenceFailed&) const { return std::nullopt; }
   Result operator()(const SecondWriterNoticed&) const { return std::nullopt; }
 };
 
 }  // namespace
+
+std::string_view to_string(CompactionReason reason) {
+  constexpr std::string_view kNames[] = {"manual", "threshold", "overflow"};
+  return kNames[static_cast<std::size_t>(reason)];
+}
+
+json::object to_json(const CompactionResult& result) {
+  json::object o{{"summary", result.summary},
+                 {"firstKeptEntryId", id_value(result.first_kept_id)},
+                 {"tokensBefore", json::number(result.tokens_before)},
+                 {"estimatedTokensAfter", json::number(result.estimated_tokens_after)}};
+  if (result.usage) o.emplace("usage", ai::to_json(*result.usage));
+  if (result.details) o.emplace("details", *result.details);
+  return o;
+}
 
 std::optional<json::object> to_json(const SessionEvent& event) {
   return std::visit(ToJson{}, event);

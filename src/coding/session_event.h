@@ -9,6 +9,7 @@
 
 #include "agent/events.h"
 #include "ai/model.h"
+#include "ai/usage.h"
 #include "base/json.h"
 
 namespace tau::coding {
@@ -59,8 +60,61 @@ struct SecondWriterNoticed {
   std::string message;
 };
 
-using SessionEvent = std::variant<AgentActivity, QueueUpdate, AutoRetryStart, AutoRetryEnd, AgentSettled,
-                                  ThinkingLevelChanged, SessionInfoChanged, PersistenceFailed, SecondWriterNoticed>;
+/// Why a compaction runs: asked for, the context is near the window, or a request did not fit (SES-123 to SES-128).
+enum class CompactionReason { kManual, kThreshold, kOverflow };
+std::string_view to_string(CompactionReason reason);
+
+struct CompactionResult {
+  std::string summary;
+  std::string first_kept_id;
+  double tokens_before = 0;           // of the context, as the last reply reported or as estimated
+  double estimated_tokens_after = 0;  // of the rebuilt context (SES-129)
+  std::optional<ai::Usage> usage;     // of the requests that made the summary
+  std::optional<json::value> details;
+};
+json::object to_json(const CompactionResult& result);
+
+struct CompactionStart {
+  CompactionReason reason;
+};
+
+/// No result and not aborted: it failed, the message says why, and nothing was stored. Also comes without a start, when
+/// an automatic compaction that is due is not tried any more (FF-35).
+struct CompactionEnd {
+  CompactionReason reason;
+  std::optional<CompactionResult> result;
+  bool aborted = false;
+  bool will_retry = false;  // the request that did not fit is made again
+  std::optional<std::string> error_message;
+};
+
+/// A request for a summary failed for a passing reason and is made again after a pause (SES-149).
+struct SummaryRetryScheduled {
+  int attempt = 1;
+  int max_attempts = 0;
+  std::int64_t delay_ms = 0;
+  std::string error_message;
+};
+struct SummaryRetryStart {
+  std::optional<CompactionReason> reason;  // nothing: the summary of a branch
+};
+struct SummaryRetryFinished {};
+
+/// Output of a user command, cleaned (CA-90). `id`: what the caller of run_bash named it.
+struct BashOutput {
+  std::optional<std::string> id;
+  std::string delta;
+};
+
+/// A record of an extension was stored.
+struct EntryAppended {
+  json::object entry;
+};
+
+using SessionEvent =
+    std::variant<AgentActivity, QueueUpdate, AutoRetryStart, AutoRetryEnd, AgentSettled, ThinkingLevelChanged,
+                 SessionInfoChanged, PersistenceFailed, SecondWriterNoticed, CompactionStart, CompactionEnd,
+                 SummaryRetryScheduled, SummaryRetryStart, SummaryRetryFinished, BashOutput, EntryAppended>;
 
 /// The protocol form of MO-100 and MO-101. Nothing for events that have none: starts and ends inside a stream that
 /// show as message events, and the two that are for people only.

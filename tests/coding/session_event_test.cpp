@@ -28,6 +28,16 @@ TEST(EventLines, OtherEventsAreTheirJsonAndThoseForPeopleAreNone) {
   EventLines lines;
   EXPECT_EQ(lines.line_of(AgentSettled{}), "{\"type\":\"agent_settled\"}\n");
   EXPECT_EQ(lines.line_of(PersistenceFailed{"x"}), "");
+  const CompactionResult result{"s", "a1", 90, 12.5, {}, json::object{{"readFiles", json::array()}}};
+  EXPECT_EQ(lines.line_of(CompactionStart{CompactionReason::kManual}),
+            "{\"type\":\"compaction_start\",\"reason\":\"manual\"}\n");
+  EXPECT_EQ(lines.line_of(CompactionEnd{CompactionReason::kOverflow, result, false, true, {}}),
+            R"({"type":"compaction_end","reason":"overflow","result":{"summary":"s","firstKeptEntryId":"a1",)"
+            R"("tokensBefore":90,"estimatedTokensAfter":12.5,"details":{"readFiles":[]}},"aborted":false,)"
+            "\"willRetry\":true}\n");
+  EXPECT_EQ(lines.line_of(SummaryRetryStart{{}}),
+            "{\"type\":\"summarization_retry_attempt_start\",\"source\":\"branchSummary\"}\n");
+  EXPECT_EQ(lines.line_of(BashOutput{"b", "x"}), "{\"type\":\"bash_execution_update\",\"id\":\"b\",\"delta\":\"x\"}\n");
 }
 
 }  // namespace

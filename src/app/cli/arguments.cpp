@@ -1,5 +1,8 @@
 #include "app/cli/arguments.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include <fmt/format.h>
 
 #include "ai/model.h"
@@ -96,6 +99,9 @@ class Parser {
     switch (option.id) {
       case OptionId::kHelp:
         out_.help = true;
+        if (has_next() && !looks_like_option_or_file(words_[at_]) && help_topic("", words_[at_])) {
+          out_.help_topic = words_[at_++];
+        }
         break;
       case OptionId::kVersion:
         out_.version = true;
@@ -251,6 +257,13 @@ void check_conflicts(Arguments& a) {
   conflict(a.session_id && a.session, "--session-id", "--session");
   conflict(a.session_id && a.continue_session, "--session-id", "--continue");
   conflict(a.session_id && a.resume, "--session-id", "--resume");
+  conflict(a.session && a.continue_session, "--session", "--continue");
+  conflict(a.session && a.resume, "--session", "--resume");
+  conflict(a.continue_session && a.resume, "--continue", "--resume");
+  conflict(a.no_session && a.session, "--no-session", "--session");
+  conflict(a.no_session && a.continue_session, "--no-session", "--continue");
+  conflict(a.no_session && a.resume, "--no-session", "--resume");
+  conflict(a.tools && a.no_tools, "--tools", "--no-tools");
   if (a.name && utf8::is_blank(*a.name)) a.errors.emplace_back("--name requires a non-empty value");
   if (a.provider && !a.model) {  // FF-97
     a.errors.push_back(fmt::format("--provider {} needs --model as well", *a.provider));
@@ -281,32 +294,101 @@ std::string unknown_option_error(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string help_text(std::string_view program) {
-  std::string text = fmt::format(
-      "{0} - a coding agent for the terminal\n\n"
-      "Usage: {0} [options] [@file ...] [message ...]\n\n"
-      "Text piped in and @files become part of the first message.\n",
-      program);
+FlagCheck check_flags(const std::vector<UnlistedFlag>& flags, const std::vector<RegisteredFlag>& registered) {
+  FlagCheck check;
+  std::vector<std::string> unknown;
+  for (const UnlistedFlag& flag : flags) {
+    const auto found = std::find_if(registered.begin(), registered.end(),
+                                    [&](const RegisteredFlag& known) { return known.name == flag.name; });
+    if (found == registered.end()) {
+      unknown.push_back("--" + flag.name);
+    } else if (!found->takes_value) {
+      check.values.emplace_back(flag.name, "true");
+    } else if (flag.value) {
+      check.values.emplace_back(flag.name, *flag.value);
+    } else {
+      check.errors.push_back(fmt::format("Extension flag \"--{}\" requires a value", flag.name));
+    }
+  }
+  if (!unknown.empty()) check.errors.push_back(unknown_option_error(unknown));
+  return check;
+}
+
+namespace {
+
+std::string left_side(const Option& option) {
+  std::string left = fmt::format("  --{}", option.name);
+  if (!option.short_name.empty()) left += fmt::format(", -{}", option.short_name);
+  if (option.value == OptionValue::kRequired) left += fmt::format(" <{}>", option.value_name);
+  if (option.value == OptionValue::kMessage || option.value == OptionValue::kSearch) {
+    left += fmt::format(" [{}]", option.value_name);
+  }
+  return left;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+/// The options of one topic, or of all.
+std::string list_options(std::string_view wanted) {
+  std::string text;
   std::string_view topic;
   for (const Option& option : options()) {
+    if (!wanted.empty() && lower(option.topic) != wanted) continue;
     if (option.topic != topic) {
       topic = option.topic;
       text += fmt::format("\n{}\n", topic);
     }
-    std::string left = fmt::format("  --{}", option.name);
-    if (!option.short_name.empty()) left += fmt::format(", -{}", option.short_name);
-    if (option.value == OptionValue::kRequired) left += fmt::format(" <{}>", option.value_name);
-    if (option.value == OptionValue::kMessage || option.value == OptionValue::kSearch) {
-      left += fmt::format(" [{}]", option.value_name);
-    }
-    text += fmt::format("{:<42} {}\n", left, option.help);
+    text += fmt::format("{:<42} {}\n", left_side(option), option.help);
   }
-  text +=
-      "\nExamples\n"
-      "  tau -p \"Which files does the build need?\"\n"
-      "  git diff | tau -p \"Review this\"\n"
-      "  tau --continue -p @notes.md \"Go on with these\"\n"
-      "  tau --plain --provider scripted --model tour -p \"Look around\"      no key needed\n";
+  return text;
+}
+
+}  // namespace
+
+std::string help_text(std::string_view program) {
+  std::string text = fmt::format(
+      "{0} - a coding agent for the terminal\n"
+      "Usage: {0} [options] [@file ...] [message ...]\n"
+      "Text piped in and @files become part of the first message.\n\n",
+      program);
+  std::string_view topic;
+  std::string line;
+  for (const Option& option : options()) {
+    const std::string name = fmt::format(
+        " --{}{}", option.name, option.short_name.empty() ? std::string() : fmt::format("/-{}", option.short_name));
+    const bool next_topic = option.topic != topic;
+    if (next_topic || line.size() + name.size() > 79) {
+      if (!line.empty()) text += line + "\n";
+      line = fmt::format("{:<10}", next_topic ? option.topic : "");
+      topic = option.topic;
+    }
+    line += name;
+  }
+  text += line + "\n\n";
+  text += fmt::format(
+      "More: {0} --help general|modes|model|session|tools|project|resources|all\n"
+      "      {0} completion bash|zsh|fish|man\n",
+      program);
+  return text;
+}
+
+std::optional<std::string> help_topic(std::string_view program, std::string_view topic) {
+  if (topic.empty()) return help_text(program);
+  const std::string options = list_options(topic == "all" ? std::string() : lower(topic));
+  if (options.empty()) return std::nullopt;
+  std::string text = fmt::format("{} - options\n{}", program, options);
+  if (topic == "all") {
+    text +=
+        "\nExamples\n"
+        "  tau -p \"Which files does the build need?\"\n"
+        "  git diff | tau -p \"Review this\"\n"
+        "  tau --continue -p @notes.md \"Go on with these\"\n"
+        "  tau --plain --provider scripted --model tour -p \"Look around\"      no key needed\n";
+  }
   return text;
 }
 

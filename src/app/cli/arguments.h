@@ -21,6 +21,7 @@ struct UnlistedFlag {
 
 struct Arguments {
   bool help = false;
+  std::string help_topic;  // empty: the overview
   bool version = false;
   bool verbose = false;
   bool offline = false;
@@ -70,13 +71,27 @@ struct Arguments {
   std::vector<std::string> warnings;
 };
 
+/// A flag of an extension (MO-6).
+struct RegisteredFlag {
+  std::string name;  // without the dashes
+  bool takes_value = false;
+};
+struct FlagCheck {
+  std::vector<std::pair<std::string, std::string>> values;  // name, value; "true" for a switch
+  std::vector<std::string> errors;
+};
+/// The values of the flags that somebody registered; an error for the others. Called when extensions are loaded.
+FlagCheck check_flags(const std::vector<UnlistedFlag>& flags, const std::vector<RegisteredFlag>& registered);
+
 /// `words`: the arguments without the program's name.
 Arguments parse_arguments(const std::vector<std::string>& words);
 
 /// "Unknown option: --foo. Did you mean --fork?" for the flags that nobody registered.
 std::string unknown_option_error(const std::vector<std::string>& names);
 
-/// What `--help` prints: a screen.
+/// What `--help` prints: an overview that fits a screen. With the name of a topic ("session"), or "all": its options in
+/// full. Nothing for an unknown topic.
 std::string help_text(std::string_view program);
+std::optional<std::string> help_topic(std::string_view program, std::string_view topic);
 
 }  // namespace tau::app

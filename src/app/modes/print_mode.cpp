@@ -105,6 +105,7 @@ asio::awaitable<int> run_json_mode(Runtime& runtime, Prompts prompts, Output& ou
   const auto unsubscribe = runtime.agent->subscribe([&](const coding::SessionEvent& event) {
     const std::string_view event_line = lines.line_of(event);
     if (!event_line.empty()) out.write(event_line);
+    if (out.closed()) runtime.agent->abort();  // nobody reads it any more (FF-95)
   });
   const bool sent = co_await send(*runtime.agent, std::move(prompts));
   unsubscribe();

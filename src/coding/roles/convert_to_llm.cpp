@@ -48,10 +48,13 @@ ai::MessageRef without_images(const ai::MessageRef& message) {
 
 }  // namespace
 
+agent::RoleSet& detail::mutable_coding_roles() {
+  static agent::RoleSet roles = agent::RoleSet::of<BashExecution, CustomMessage, BranchSummary, CompactionSummary>();
+  return roles;
+}
+
 const agent::RoleSet& coding_roles() {
-  static const agent::RoleSet kRoles =
-      agent::RoleSet::of<BashExecution, CustomMessage, BranchSummary, CompactionSummary>();
-  return kRoles;
+  return detail::mutable_coding_roles();
 }
 
 std::vector<ai::MessageRef> convert_to_llm(const std::vector<agent::AgentMessage>& messages, bool block_images) {

@@ -8,8 +8,19 @@
 
 namespace tau::coding {
 
+namespace detail {
+agent::RoleSet& mutable_coding_roles();
+}
+
 /// bashExecution, custom, branchSummary and compactionSummary beside the standard three.
 const agent::RoleSet& coding_roles();
+
+/// Adds a role of the embedding program, so that sessions read it back as what it was. Before the first session is
+/// opened; throws std::logic_error when the name is taken.
+template <agent::ApplicationMessage T>
+void add_coding_role() {
+  detail::mutable_coding_roles().add<T>();
+}
 
 /// The projections of the messages, in their order. Nothing is merged, split or changed; messages without a projection
 /// are left out. With `block_images` every image becomes a short text (PR-20 to PR-23); the stored messages keep it.

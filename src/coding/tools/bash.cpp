@@ -70,12 +70,10 @@ class LiveView : public std::enable_shared_from_this<LiveView> {
   LiveView(const asio::any_io_executor& executor, std::shared_ptr<OutputAccumulator> output, agent::ToolUpdate update)
       : output_(std::move(output)), update_(std::move(update)), timer_(executor) {}
 
-  void begin() {
-    update_(ToolResult{});
-    last_ = Clock::now();
-  }
+  void begin() { update_(ToolResult{}); }
 
   void changed() {
+    stale_ = true;
     if (waiting_) return;
     if (Clock::now() - last_ >= kUpdatePause) {
       show();
@@ -93,16 +91,17 @@ class LiveView : public std::enable_shared_from_this<LiveView> {
 
   void end() {
     timer_.cancel();
-    show();
+    if (stale_) show();
   }
 
  private:
   void show() {
     last_ = Clock::now();
+    stale_ = false;
     const Truncation t = output_->snapshot();
     ToolResult partial;
     partial.content.emplace_back(ai::TextContent{t.content, {}, {}});
-    partial.details = details_of(t, *output_);
+    partial.details = details_of(t, *output_).value_or(json::object{});
     update_(std::move(partial));
   }
 
@@ -111,6 +110,7 @@ class LiveView : public std::enable_shared_from_this<LiveView> {
   asio::steady_timer timer_;
   Clock::time_point last_;
   bool waiting_ = false;
+  bool stale_ = false;  // there is output that has not been shown
 };
 
 /// The text after the output, or nothing for a success. An abort comes before a timeout, that before an exit code

@@ -1,8 +1,11 @@
 #include "app/cli/arguments.h"
 
+#include <algorithm>
 #include <set>
 
 #include <gtest/gtest.h>
+
+#include "app/cli/shell_completion.h"
 
 namespace tau::app {
 namespace {
@@ -75,16 +78,58 @@ TEST(Arguments, ContradictingSessionFlagsAreErrors) {
   EXPECT_EQ(parse({"--name", "  "}).errors.size(), 1u);
 }
 
+TEST(Arguments, TwoSourcesOfTheSessionAreAnError) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--session", "x", "--continue"}, {"-c", "-r"}, {"--no-session", "-c"}, {"--tools", "read", "--no-tools"}}) {
+    EXPECT_EQ(parse(words).errors.size(), 1u) << words[0];
+  }
+}
+
+TEST(Arguments, FlagsOfExtensionsAreTakenAndTheOthersAreErrors) {  // MO-6
+  const Arguments a = parse({"--plan", "deep", "--fast=no", "--name-less"});
+  const FlagCheck check = check_flags(a.unlisted, {{"plan", true}, {"fast", false}});
+  ASSERT_EQ(check.values.size(), 2u);
+  EXPECT_EQ(check.values[0].second, "deep");
+  EXPECT_EQ(check.values[1].second, "true");
+  ASSERT_EQ(check.errors.size(), 1u);
+  EXPECT_TRUE(check.errors[0].starts_with("Unknown option: --name-less"));
+  EXPECT_EQ(check_flags(parse({"--plan"}).unlisted, {{"plan", true}}).errors.size(), 1u);
+}
+
+TEST(Help, FitsAScreenAndEachTopicListsItsOptions) {
+  const std::string overview = help_text("tau");
+  EXPECT_LE(std::count(overview.begin(), overview.end(), '\n'), 24);
+  EXPECT_TRUE(parse({"--help", "session"}).errors.empty());
+  EXPECT_EQ(parse({"--help", "session"}).help_topic, "session");
+  EXPECT_EQ(parse({"--help", "me"}).messages, std::vector<std::string>{"me"});
+  EXPECT_NE(help_topic("tau", "session")->find("--continue, -c"), std::string::npos);
+  const std::string session = *help_topic("tau", "session");
+  EXPECT_LE(std::count(session.begin(), session.end(), '\n'), 24);
+  EXPECT_FALSE(help_topic("tau", "nothing").has_value());
+}
+
+TEST(Completion, EveryOptionIsInEachScriptAndInTheManualPage) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string script = completion_script(shell).value();
+    for (const Option& option : options())
+      EXPECT_NE(script.find(std::string(option.name)), std::string::npos) << shell << " " << option.name;
+  }
+  EXPECT_FALSE(completion_script("tcsh").has_value());
+  EXPECT_NE(manual_page("1.0").find("\\-\\-no\\-context\\-files"), std::string::npos);
+}
+
 TEST(Arguments, ListsAreTrimmedAndEmptyNamesDropped) {
   EXPECT_EQ(*parse({"--tools", " read, ,bash "}).tools, (std::vector<std::string>{"read", "bash"}));
 }
 
 TEST(Options, NamesAreUniqueAndHelpListsEachOfThem) {
   std::set<std::string_view> names;
-  const std::string help = help_text("tau");
+  const std::string help = *help_topic("tau", "all");
+  const std::string overview = help_text("tau");
   for (const Option& option : options()) {
     EXPECT_TRUE(names.insert(option.name).second) << option.name;
     EXPECT_NE(help.find("--" + std::string(option.name)), std::string::npos) << option.name;
+    EXPECT_NE(overview.find("--" + std::string(option.name)), std::string::npos) << option.name;
   }
 }
 
