@@ -36,6 +36,15 @@ struct Runtime {
 std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments, boost::asio::any_io_executor executor,
                                                      bool fall_back_to_tour);
 
+/// What a request of a session in `cwd` carries besides its messages, as `start` would make it. Nothing is written.
+struct RequestFrame {
+  std::string system_prompt;
+  std::vector<ai::Tool> tools;
+  ai::StreamOptions options;
+  bool block_images = false;
+};
+std::expected<RequestFrame, Error> request_frame(const Arguments& arguments, const std::filesystem::path& cwd);
+
 /// The models of this user whose APIs tau speaks.
 std::unique_ptr<coding::ModelRegistry> make_registry();
 

@@ -75,9 +75,6 @@ AgentSession::AgentSession(asio::any_io_executor executor, AgentSessionOptions o
   agent_options.initial_state.model = options_.model;
   agent_options.initial_state.thinking_level = options_.thinking_level;
   agent_options.initial_state.tools = options_.tools;
-  const SessionContext context = options_.session->context();
-  agent_options.initial_state.messages = context.messages;
-
   agent_options.loop.options = options_.request_options;
   agent_options.loop.options.session_id = options_.session->id();
   agent_options.loop.stream = [this](ai::Model model, ai::Context request, ai::StreamOptions stream_options,
@@ -95,7 +92,7 @@ AgentSession::AgentSession(asio::any_io_executor executor, AgentSessionOptions o
     on_agent_event(event);
     return std::nullopt;
   });
-  record_start(context);
+  record_start();
 }
 
 AgentSession::~AgentSession() {
@@ -103,14 +100,22 @@ AgentSession::~AgentSession() {
 }
 
 /// What a new session begins with (SES-56). Nothing goes to disk before the first prompt.
-void AgentSession::record_start(const SessionContext& context) {
-  const bool is_new = context.messages.empty();
+void AgentSession::record_start() {
+  const SessionSettings settings = options_.session->settings();
+  const bool is_new = options_.session->message_count() == 0;
   if (is_new && !options_.model.id.empty()) {
     report(options_.session->append_model_change({options_.model.provider, options_.model.id}));
   }
-  if (is_new || !context.has_thinking_level) {
+  if (is_new || !settings.has_thinking_level) {
     report(options_.session->append_thinking_level_change(options_.thinking_level));
   }
+}
+
+/// The stored conversation is decoded when somebody needs its messages: a program that only says what session it has
+/// open does not pay for it.
+void AgentSession::load_messages() const {
+  if (std::exchange(messages_loaded_, true)) return;
+  agent_->state().messages = options_.session->context().messages;
 }
 
 asio::awaitable<agent::NextTurn> AgentSession::next_turn() {
@@ -125,6 +130,7 @@ asio::awaitable<std::expected<void, Error>> AgentSession::prompt(std::string tex
   if (running_) {
     co_return std::unexpected(error("The agent is at work already: send the message as steering or as follow-up"));
   }
+  load_messages();
   flush_bash_records();
   std::vector<agent::AgentMessage> messages;
   messages.push_back(user_message(std::move(text), std::move(images)));
@@ -283,6 +289,7 @@ void AgentSession::record_bash(BashExecution record) {
 }
 
 void AgentSession::flush_bash_records() {
+  if (!pending_bash_.empty()) load_messages();
   while (!pending_bash_.empty()) {
     agent::AgentMessage message = agent::AgentMessage::of(std::move(pending_bash_.front()));
     pending_bash_.pop_front();
@@ -323,6 +330,7 @@ ai::ThinkingLevel AgentSession::thinking_level() const {
   return agent_->state().thinking_level;
 }
 const std::vector<agent::AgentMessage>& AgentSession::messages() const {
+  load_messages();
   return agent_->state().messages;
 }
 

@@ -107,7 +107,8 @@ class AgentSession {
   Session& session() { return *options_.session; }
 
  private:
-  void record_start(const SessionContext& context);
+  void record_start();
+  void load_messages() const;
   asio::awaitable<agent::NextTurn> next_turn();
   asio::awaitable<void> run(std::vector<agent::AgentMessage> messages);
   asio::awaitable<bool> wants_continuation();
@@ -130,6 +131,7 @@ class AgentSession {
   int next_listener_ = 0;
   Queues queues_;
   std::deque<BashExecution> pending_bash_;
+  mutable bool messages_loaded_ = false;  // into the agent's state
   bool running_ = false;
   bool abort_requested_ = false;  // since the run began
   int retry_attempt_ = 0;
