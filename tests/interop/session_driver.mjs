@@ -4,7 +4,10 @@
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
-const pi = await import(pathToFileURL(process.argv[2]).href);
+// Usage: session_driver.mjs <pi's dist folder>. The modules themselves, not the package: its index loads more than npm
+// installs.
+const load = (file) => import(pathToFileURL(`${process.argv[2]}/core/${file}`).href);
+const pi = { ...(await load("session-manager.js")), ...(await load("messages.js")) };
 
 const operations = {
   prompt(session, { text, reply }) {

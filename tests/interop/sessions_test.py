@@ -126,7 +126,7 @@ class RandomOperations(unittest.TestCase):
             "sessionName")
 
     def setUp(self):
-        package = MODULES / "@earendil-works/pi-coding-agent/dist/index.js"
+        package = MODULES / "@earendil-works/pi-coding-agent/dist"
         self.pi = Driver(PI[0], str(pathlib.Path(__file__).parent / "session_driver.mjs"), str(package))
         self.tau = Driver(str(DRIVER))
         self.root = tempfile.TemporaryDirectory()
