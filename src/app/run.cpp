@@ -19,6 +19,7 @@
 #include "app/modes/print_mode.h"
 #include "app/modes/rpc_mode.h"
 #include "app/output.h"
+#include "app/session_command/session_command.h"
 #include "app/startup.h"
 #include "app/version.h"
 #include "base/process.h"
@@ -211,6 +212,14 @@ int run(const std::vector<std::string>& words) {
     tell("Error", fmt::format("tau completion takes bash, zsh, fish or man, not '{}'", words[1]));
     return 1;
   }
+  if (!words.empty() && words.front() == "session") {
+    try {
+      return run_session_command({words.begin() + 1, words.end()});
+    } catch (const std::exception& e) {
+      tell("Error", e.what());
+      return 1;
+    }
+  }
   Arguments arguments = parse_arguments(words);
   for (const std::string& warning : arguments.warnings)
     tell("Warning", warning);
@@ -240,6 +249,10 @@ int run(const std::vector<std::string>& words) {
     return 0;
   }
   try {
+    if (arguments.export_file) {
+      const auto target = arguments.messages.empty() ? std::nullopt : std::optional(arguments.messages.front());
+      return export_session(*arguments.export_file, target, *current_folder());
+    }
     return arguments.list_models ? print_models(arguments) : run_session(arguments);
   } catch (const std::exception& e) {
     tell("Error", e.what());

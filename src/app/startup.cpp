@@ -10,6 +10,7 @@
 
 #include "ai/providers/api_registry.h"
 #include "ai/providers/scripted.h"
+#include "app/session_selection.h"
 #include "base/files.h"
 #include "coding/config/paths.h"
 #include "coding/config/start_model.h"
@@ -17,7 +18,6 @@
 #include "coding/resources/skills.h"
 #include "coding/resources/system_prompt.h"
 #include "coding/resources/trust.h"
-#include "coding/session/session_store.h"
 #include "coding/tools/tool_environment.h"
 #include "coding/tour.h"
 
@@ -27,76 +27,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using coding::Session;
 using coding::Settings;
-
-/// Where session files of this folder are kept; `flat` when it was chosen by the user, who may keep sessions of several
-/// projects there (SES-5, SES-98).
-struct SessionPlace {
-  fs::path folder;
-  fs::path root;
-  bool flat = false;
-};
-
-SessionPlace session_place(const Arguments& arguments, const Settings& settings, const fs::path& cwd) {
-  std::optional<std::string> chosen = arguments.session_dir;
-  if (!chosen) {
-    const char* variable = std::getenv("PI_CODING_AGENT_SESSION_DIR");
-    if (variable != nullptr && *variable != '\0') chosen = variable;
-  }
-  if (!chosen) chosen = settings.session_folder();
-  if (chosen) {
-    const fs::path folder = resolve_path(*chosen, cwd);
-    return {folder, folder, true};
-  }
-  const fs::path root = coding::agent_folder() / "sessions";
-  return {root / coding::session_folder_name(cwd.string()), root, false};
-}
-
-bool is_path(const std::string& text) {
-  return text.find('/') != std::string::npos || text.find('\\') != std::string::npos || text.ends_with(".jsonl");
-}
-
-std::expected<std::shared_ptr<Session>, Error> open_named(const std::string& name, const SessionPlace& place,
-                                                          const fs::path& cwd) {
-  if (is_path(name)) return Session::open(resolve_path(name, cwd), cwd);
-  const auto found = coding::find_session(name, place.folder, place.root);
-  if (!found) return std::unexpected(error(fmt::format("No session found matching '{}'", name)));
-  if (found->elsewhere) {
-    return std::unexpected(
-        error(fmt::format("The session '{}' belongs to another folder: {}. Start tau there, or name the file.", name,
-                          found->file.string())));
-  }
-  return Session::open(found->file, cwd);
-}
-
-std::expected<std::shared_ptr<Session>, Error> select_session(const Arguments& arguments, const SessionPlace& place,
-                                                              const fs::path& cwd) {
-  if (arguments.session_id) {
-    if (const auto wrong = coding::session_id_error(*arguments.session_id)) return std::unexpected(error(*wrong));
-  }
-  if (arguments.no_session) return Session::in_memory(cwd, arguments.session_id.value_or(""));
-  if (arguments.session) return open_named(*arguments.session, place, cwd);
-  if (arguments.continue_session) {
-    const auto recent = coding::most_recent_session(place.folder, place.flat ? std::optional(cwd) : std::nullopt);
-    if (recent) return Session::open(*recent, cwd);
-  }
-  if (arguments.session_id) {
-    const auto found = coding::find_session(*arguments.session_id, place.folder, place.folder);
-    if (found && !found->elsewhere) {
-      auto session = Session::open(found->file, cwd);
-      if (!session || (*session)->id() == *arguments.session_id) return session;
-    }
-  }
-  return Session::create(place.folder, cwd, arguments.session_id.value_or(""));
-}
 
 /// Options of the grammar whose modes and resources do not exist yet: refused, never ignored.
 std::optional<std::string> not_yet(const Arguments& a) {
   const std::pair<bool, std::string_view> options[] = {
       {a.resume, "--resume"},
-      {a.fork.has_value(), "--fork"},
-      {a.export_file.has_value(), "--export"},
       {a.tui_mode.has_value(), "--tui-mode"},
       {!a.extensions.empty(), "--extension"},
       {!a.themes.empty() || a.use_theme, "--theme"},
@@ -256,8 +192,8 @@ std::expected<coding::StartChoice, Error> choose_model(const Arguments& argument
   request.model = arguments.model;
   request.scope = arguments.models;
   if (arguments.thinking) request.thinking_level = ai::thinking_level_from(*arguments.thinking);
-  const coding::SessionContext context = runtime.session->context();
-  if (context.model && !context.messages.empty()) {
+  const coding::SessionSettings context = runtime.session->settings();
+  if (context.model && runtime.session->message_count() > 0) {
     request.stored = {context.model->provider, context.model->id,
                       context.has_thinking_level ? ai::thinking_level_from(context.thinking_level) : std::nullopt};
   }
@@ -316,6 +252,31 @@ std::expected<std::string, Error> expand_prompt(const Runtime& runtime, std::str
   return text;
 }
 
+std::expected<RequestFrame, Error> request_frame(const Arguments& arguments, const fs::path& cwd) {
+  const fs::path agent_folder = coding::agent_folder();
+  const Settings user_settings = Settings::load(agent_folder, cwd, false);
+  const coding::TrustDecision trust = coding::decide_trust({agent_folder, cwd, coding::home_folder(), arguments.approve,
+                                                            std::nullopt, user_settings.default_project_trust()});
+  const bool trusted = trust.trusted.value_or(false);
+  Runtime runtime;
+  runtime.cwd = cwd;
+  runtime.settings = std::make_unique<Settings>(Settings::load(agent_folder, cwd, trusted));
+  const Settings& settings = *runtime.settings;
+  load_resources(arguments, runtime);
+  coding::ToolEnvironment environment;
+  environment.cwd = cwd;
+  const std::vector<coding::BuiltinTool> tools = select_tools(arguments, settings, coding::builtin_tools(environment));
+  auto prompt = system_prompt(arguments, runtime, trusted, tools);
+  if (!prompt) return std::unexpected(std::move(prompt.error()));
+  RequestFrame frame;
+  frame.system_prompt = std::move(prompt->text);
+  for (const coding::BuiltinTool& tool : tools)
+    frame.tools.push_back(tool.tool.declaration);
+  frame.options = request_options(settings);
+  frame.block_images = settings.block_images();
+  return frame;
+}
+
 std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments, boost::asio::any_io_executor executor,
                                                      NoModel no_model) {
   if (const auto missing = not_yet(arguments)) return std::unexpected(error(*missing));
@@ -323,8 +284,9 @@ std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments,
   if (!launched_in) return std::unexpected(std::move(launched_in.error()));
   // The user's settings decide where sessions are; the project's take part once the session's folder is trusted.
   const Settings user_settings = Settings::load(coding::agent_folder(), *launched_in, false);
-  const SessionPlace place = session_place(arguments, user_settings, *launched_in);
-  auto session = select_session(arguments, place, *launched_in);
+  const SessionPlace place = session_place(arguments.session_dir, user_settings, *launched_in);
+  const auto sync = user_settings.syncs_each_record() ? coding::SyncPolicy::kEachRecord : coding::SyncPolicy::kNever;
+  auto session = select_session(arguments, place, *launched_in, sync);
   if (!session) return std::unexpected(std::move(session.error()));
   fs::path cwd = (*session)->cwd();
   if (cwd.empty() || arguments.continue_session) cwd = *launched_in;
@@ -346,7 +308,7 @@ std::expected<std::unique_ptr<Runtime>, Error> start(const Arguments& arguments,
 
 std::expected<std::unique_ptr<Runtime>, Error> start_in(const Arguments& arguments,
                                                         boost::asio::any_io_executor executor,
-                                                        std::shared_ptr<Session> session, const fs::path& cwd,
+                                                        std::shared_ptr<coding::Session> session, const fs::path& cwd,
                                                         NoModel no_model) {
   const fs::path agent_folder = coding::agent_folder();
   const Settings user_settings = Settings::load(agent_folder, cwd, false);

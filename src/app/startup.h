@@ -62,6 +62,15 @@ bool is_placeholder(const ai::Model& model);
 /// names the file that cannot be read.
 std::expected<std::string, Error> expand_prompt(const Runtime& runtime, std::string text);
 
+/// What a request of a session in `cwd` carries besides its messages, as `start` would make it. Nothing is written.
+struct RequestFrame {
+  std::string system_prompt;
+  std::vector<ai::Tool> tools;
+  ai::StreamOptions options;
+  bool block_images = false;
+};
+std::expected<RequestFrame, Error> request_frame(const Arguments& arguments, const std::filesystem::path& cwd);
+
 /// The models of this user whose APIs tau speaks.
 std::unique_ptr<coding::ModelRegistry> make_registry();
 

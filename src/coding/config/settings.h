@@ -97,6 +97,9 @@ class Settings {
 
   // ---- session and tools ---------------------------------------------------------------------------------------
   std::optional<std::string> session_folder() const { return text("sessionDir"); }
+  /// Whether each record of a session waits for the disk ("record"), or the kernel writes it in its own time ("never").
+  /// tau's own key: pi ignores it.
+  bool syncs_each_record() const { return *text("sessionSync") == "record"; }
   std::optional<std::vector<std::string>> default_tools() const;
   std::optional<std::string> shell_path() const { return text("shellPath"); }
   std::optional<std::string> shell_command_prefix() const { return text("shellCommandPrefix"); }

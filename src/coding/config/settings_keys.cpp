@@ -45,6 +45,7 @@ constexpr SettingKey kKeys[] = {
     {"httpIdleTimeoutMs", kDuration, 300000.0, {}},
     {"websocketConnectTimeoutMs", kDuration, kUnset, {}},
     {"sessionDir", kText, kUnset, {}},
+    {"sessionSync", kChoice, "never", "never record"},
     {"defaultTools", kList, kUnset, {}},
     {"shellPath", kText, kUnset, {}},
     {"shellCommandPrefix", kText, kUnset, {}},

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kPiece = 1 << 20;  // bytes read at once; grows for longer lines
 constexpr std::size_t kFirstRecordLimit = 1 << 20;
-constexpr std::size_t kMaxWarnings = 100;
 constexpr std::string_view kParentKey = "\"parentId\":";
 
 /// Takes expected pieces from the left of a text.
@@ -132,7 +131,7 @@ std::optional<EntryHead> quick_head(std::string_view line) {
 }
 
 void RecordScanner::warn(std::string text) {
-  if (warnings_.size() < kMaxWarnings) {
+  if (warnings_.size() < max_warnings_) {
     warnings_.push_back(std::move(text));
   } else {
     ++more_warnings_;

@@ -50,8 +50,10 @@ class RecordScanner {
   /// A text that is in memory as a whole.
   void scan_text(std::string_view text);
 
-  /// What could not be read, with line numbers; at most the first hundred, then one line with how many more.
+  /// What could not be read, with line numbers; at most the first hundred, unless all are wanted, then one line with
+  /// how many more.
   std::vector<std::string> take_warnings();
+  void keep_all_warnings() { max_warnings_ = ~std::size_t{0}; }
 
   std::uint64_t end() const { return offset_; }      // first byte not read
   std::uint32_t next_line() const { return line_; }  // number of the line that begins there
@@ -70,6 +72,7 @@ class RecordScanner {
   bool at_line_start_ = true;
   std::size_t records_ = 0;
   std::vector<std::string> warnings_;
+  std::size_t max_warnings_ = 100;
   std::size_t more_warnings_ = 0;
 };
 

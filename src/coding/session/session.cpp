@@ -97,6 +97,25 @@ std::expected<std::shared_ptr<Session>, Error> Session::open(const fs::path& pat
   return session;
 }
 
+std::expected<std::shared_ptr<const Session>, Error> Session::view(const fs::path& path, const fs::path& cwd) {
+  std::shared_ptr<Session> session(new Session(new_session_header(cwd, {})));
+  session->cwd_ = cwd;
+  session->file_ = std::make_unique<SessionFile>(path, SyncPolicy::kNever);
+  SessionFile& file = *session->file_;
+  if (auto opened = file.open(SessionFile::Purpose::kReading); !opened) {
+    return std::unexpected(std::move(opened.error()));
+  }
+  if (::lseek(file.descriptor(), 0, SEEK_END) == 0) return session;
+  auto loaded = load_session(file.descriptor(), path);
+  if (loaded && loaded->rewritten) loaded = load_session_text(path);
+  if (!loaded) return std::unexpected(std::move(loaded.error()));
+  session->adopt(*std::move(loaded));
+  if (const auto stored = json::find_string(session->header_, "cwd"); stored && !stored->empty()) {
+    session->cwd_ = std::string(*stored);
+  }
+  return session;
+}
+
 std::shared_ptr<Session> Session::create(const fs::path& folder, const fs::path& cwd, std::string id, SyncPolicy sync,
                                          const std::optional<fs::path>& parent) {
   std::shared_ptr<Session> session(new Session(new_session_header(cwd, std::move(id), parent)));
@@ -315,6 +334,18 @@ void Session::read_foreign(std::uint64_t begin, std::uint64_t end) {
                         file_->path().string());
 }
 
+/// A message whose bytes are gone from the file, while the conversation still has it; else empty.
+std::string Session::rebuilt_text(EntryNumber number) const {
+  const auto known = messages_.find(number);
+  const EntryHead& head = index_.head(number);
+  if (known == messages_.end() || head.type != EntryType::kMessage) return {};
+  json::object o{{"type", "message"}, {"id", id_value(head.id)}};
+  o["parentId"] = head.parent.data() != nullptr ? id_value(head.parent) : json::value(nullptr);
+  o["timestamp"] = head.timestamp;
+  o["message"] = known->second.to_json();
+  return json::to_text(o);
+}
+
 /// The file under our name is another one, or a part of it is gone. What is there now counts; of our own path what is
 /// missing there is written again.
 std::expected<void, Error> Session::reload() {
@@ -336,13 +367,30 @@ std::expected<void, Error> Session::reload() {
   std::deque<EntryNumber> unwritten;
   std::vector<EntryNumber> wanted = tip_ ? index_.path_to(*tip_) : std::vector<EntryNumber>{};
   wanted.insert(wanted.end(), unwritten_.begin(), unwritten_.end());
+  std::unordered_map<std::string, std::string> moved;  // records whose text is gone -> what stands in for them
   for (const EntryNumber n : wanted) {
-    const EntryHead& head = index_.head(n);
+    EntryHead head = index_.head(n);
+    if (index.find(head.id)) continue;
     std::string text(index_.text(n));
-    if (index.find(head.id) || !json::parse(text)) continue;
+    if (!json::parse(text)) text = rebuilt_text(n);
+    if (text.empty()) {
+      const auto above = moved.find(std::string(head.parent));
+      moved.emplace(head.id, above != moved.end() ? above->second : std::string(head.parent));
+      continue;
+    }
+    if (const auto parent = moved.find(std::string(head.parent)); parent != moved.end()) {
+      json::value record = *json::parse(text);
+      head.parent = parent->second.empty() ? std::string_view() : std::string_view(parent->second);
+      record.as_object()["parentId"] = parent->second.empty() ? json::value(nullptr) : id_value(parent->second);
+      text = json::to_text(record);
+    }
     unwritten.push_back(index.add(head, std::move(text)));
   }
-  const auto again = [&](std::optional<EntryNumber> n) { return n ? index.find(index_.head(*n).id) : std::nullopt; };
+  const auto again = [&](std::optional<EntryNumber> n) -> std::optional<EntryNumber> {
+    if (!n) return std::nullopt;
+    const auto stand_in = moved.find(std::string(index_.head(*n).id));
+    return index.find(stand_in != moved.end() ? std::string_view(stand_in->second) : index_.head(*n).id);
+  };
   const std::optional<EntryNumber> tip = again(tip_);
   std::optional<EntryNumber> leaf = again(leaf_);
   if (leaf && !unwritten.empty()) leaf = index.find(index.head(unwritten.front()).parent);

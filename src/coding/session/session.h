@@ -57,6 +57,10 @@ class Session {
   static std::expected<std::shared_ptr<Session>, Error> open(const std::filesystem::path& path,
                                                              const std::filesystem::path& cwd,
                                                              SyncPolicy sync = SyncPolicy::kNever);
+  /// A session file as it is, for reading: nothing is mended, no lock is taken, an old version is brought to version 3
+  /// in memory only. What `open` would refuse is refused.
+  static std::expected<std::shared_ptr<const Session>, Error> view(const std::filesystem::path& path,
+                                                                   const std::filesystem::path& cwd);
   /// A new session that will have a file in `folder`; nothing is written yet. `id`: empty for a new one. `parent`: the
   /// file that it was made from.
   static std::shared_ptr<Session> create(const std::filesystem::path& folder, const std::filesystem::path& cwd,
@@ -147,6 +151,7 @@ class Session {
   std::expected<void, Error> write_whole();
   std::expected<void, Error> reload();
   void read_foreign(std::uint64_t begin, std::uint64_t end);
+  std::string rebuilt_text(EntryNumber number) const;
   std::string new_entry_id() const;
 
   json::object header_;

@@ -72,7 +72,7 @@ SessionDescriptor::~SessionDescriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-std::expected<void, Error> SessionFile::open() {
+std::expected<void, Error> SessionFile::open(Purpose purpose) {
   SessionDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return failed("open", path_, errno);
   struct stat info{};
@@ -80,7 +80,7 @@ std::expected<void, Error> SessionFile::open() {
   if (S_ISDIR(info.st_mode)) return failed("open", path_, EISDIR);
   if (!S_ISREG(info.st_mode)) return failed("open", path_, EINVAL);
   file_ = std::move(file);
-  locked_ = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+  locked_ = purpose == Purpose::kWriting && ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
   return {};
 }
 

@@ -51,8 +51,10 @@ class SessionFile {
   /// For reading; -1 before the file exists. Keeps the bytes reachable when the name is gone.
   int descriptor() const { return file_.get(); }
 
-  /// Opens an existing file and takes the lock. Folders and other things that are no files are refused.
-  std::expected<void, Error> open();
+  /// A reader takes no lock and is no second writer.
+  enum class Purpose { kWriting, kReading };
+  /// Opens an existing file; a writer takes the lock. Folders and other things that are no files are refused.
+  std::expected<void, Error> open(Purpose purpose = Purpose::kWriting);
   /// The file's bytes up to here are known.
   void set_known_end(std::uint64_t end) { known_end_ = end; }
 

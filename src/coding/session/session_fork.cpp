@@ -1,11 +1,6 @@
 #include "coding/session/session_fork.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <unordered_map>
 #include <utility>
 
@@ -14,6 +9,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "coding/session/migration.h"
+#include "coding/session/new_file.h"
 
 namespace tau::coding {
 
@@ -113,29 +109,6 @@ std::string text_of_user(const Entry& entry) {
   return out;
 }
 
-/// Opens a new file "name.jsonl", "name-1.jsonl", ...; errno in `code` when there is none to be had.
-fs::path create_unused(const fs::path& folder, const fs::path& name, int& fd, int& code) {
-  for (int n = 0;; ++n) {
-    fs::path path = folder / name;
-    if (n > 0) path.replace_filename(fmt::format("{}-{}{}", name.stem().string(), n, name.extension().string()));
-    fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0 || errno != EEXIST) {
-      code = errno;
-      return path;
-    }
-  }
-}
-
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
-
 }  // namespace
 
 std::expected<std::shared_ptr<Session>, Error> fork_at(const Session& source, std::string_view leaf_id,
@@ -220,16 +193,7 @@ std::expected<fs::path, Error> import_session(const fs::path& file, const fs::pa
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure) return std::unexpected(error(fmt::format("cannot make {}: {}", folder.string(), failure.message())));
-  int fd = -1;
-  int code = 0;
-  const fs::path target = create_unused(folder, source.filename(), fd, code);
-  const SessionDescriptor out(fd);
-  if (out && write_all(out.get(), *bytes)) return target;
-  if (out) {
-    code = errno;
-    ::unlink(target.c_str());
-  }
-  return std::unexpected(error(fmt::format("cannot write {}: {}", target.string(), std::strerror(code))));
+  return write_new_file(folder, source.filename(), *bytes);
 }
 
 }  // namespace tau::coding
