@@ -321,7 +321,7 @@ class ExportedPage : public SessionCommands {
 };
 
 TEST_F(ExportedPage, ShowsTheConversationInABrowser) {
-  if (browser().empty()) GTEST_SKIP() << "no chromium (scripts/setup --for-tests installs it)";
+  if (browser().empty()) FAIL() << "no chromium: scripts/setup --for-tests installs it";
   session({"export", fixture("tool-exchange").string(), "page.html"});
   const std::string page = dom(place.project() / "page.html");
   EXPECT_THAT(page, HasSubstr("data-ready=\"yes\"")) << "the script ran to its end";
@@ -332,7 +332,7 @@ TEST_F(ExportedPage, ShowsTheConversationInABrowser) {
 }
 
 TEST_F(ExportedPage, ShowsAnotherBranchAndMarksAnEntry) {  // MO-63
-  if (browser().empty()) GTEST_SKIP() << "no chromium (scripts/setup --for-tests installs it)";
+  if (browser().empty()) FAIL() << "no chromium: scripts/setup --for-tests installs it";
   session({"export", fixture("branches-two").string(), "page.html"});
   EXPECT_THAT(dom(place.project() / "page.html"), Not(HasSubstr("<p>Six lids.</p>")));
   const std::string other = dom(place.project() / "page.html", "?leafId=a0000006&targetId=a0000003");
@@ -370,7 +370,7 @@ TEST_F(ExportedPage, NothingInASessionBecomesMarkup) {  // MO-65
   const std::string page = read_file(place.project() / "page.html");
   EXPECT_EQ(page.find("owned"), page.find("owned'&lt;")) << "outside of the data only as escaped text";
   EXPECT_THAT(page, Not(HasSubstr("<img")));
-  if (browser().empty()) GTEST_SKIP() << "no chromium (scripts/setup --for-tests installs it)";
+  if (browser().empty()) FAIL() << "no chromium: scripts/setup --for-tests installs it";
   const std::string shown = dom(place.project() / "page.html");
   EXPECT_THAT(shown, HasSubstr("data-ready=\"yes\""));
   EXPECT_THAT(shown, Not(HasSubstr("<title>owned")));

@@ -64,8 +64,8 @@ json::value id_value(std::string_view key) {
 }
 
 Entry entry_from(json::value source) {
-  Entry entry;
-  if (json::object* o = source.if_object()) entry.source = std::move(*o);
+  json::object* o = source.if_object();
+  Entry entry{o != nullptr ? json::object(std::move(*o)) : json::object(), EntryType::kUnknown, {}, {}, {}};
   entry.type = entry_type_from(entry.type_name());
   entry.id = id_key(entry.source.if_contains("id"));
   const json::value* parent = entry.source.if_contains("parentId");

@@ -14,6 +14,11 @@ namespace {
 constexpr std::size_t kReadAhead = 1 << 20;
 constexpr std::size_t kNameBlock = 1 << 16;
 
+std::uint32_t hash_of(std::string_view id) {
+  const std::size_t hash = std::hash<std::string_view>{}(id);
+  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
+
 bool has(std::string_view name) {
   return name.data() != nullptr;
 }
@@ -68,13 +73,14 @@ EntryNumber EntryIndex::add_record(const EntryHead& head, Record record) {
   records_.push_back(record);
   if (!has(record.head.id)) return number;
   if ((ids_ + 1) * 2 > table_.size()) grow_table();
-  std::uint32_t& slot = table_[slot_of(record.head.id)];
-  if (slot == 0) {
+  const std::uint32_t hash = hash_of(record.head.id);
+  Slot& slot = table_[slot_of(record.head.id, hash)];
+  if (slot.record == 0) {
     ++ids_;
   } else {
     has_repeated_ids_ = true;
   }
-  slot = number + 1;
+  slot = {number + 1, hash};
   return number;
 }
 
@@ -96,24 +102,31 @@ void EntryIndex::is_in_file(EntryNumber number, std::uint64_t offset, std::size_
   record.in_file = true;
 }
 
-std::size_t EntryIndex::slot_of(std::string_view id) const {
+std::size_t EntryIndex::slot_of(std::string_view id, std::uint32_t hash) const {
   const std::size_t mask = table_.size() - 1;
-  std::size_t slot = std::hash<std::string_view>{}(id)&mask;
-  while (table_[slot] != 0 && records_[table_[slot] - 1].head.id != id)
+  std::size_t slot = hash & mask;
+  // Names are far away in memory: only those with the same hash are looked at.
+  while (table_[slot].record != 0 && (table_[slot].hash != hash || records_[table_[slot].record - 1].head.id != id))
     slot = (slot + 1) & mask;
   return slot;
 }
 
 void EntryIndex::grow_table() {
-  table_.assign(std::max<std::size_t>(table_.size() * 2, 64), 0);
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    if (has(records_[i].head.id)) table_[slot_of(records_[i].head.id)] = static_cast<std::uint32_t>(i) + 1;
+  std::vector<Slot> old(std::max<std::size_t>(table_.size() * 2, 1024));
+  old.swap(table_);
+  const std::size_t mask = table_.size() - 1;
+  for (const Slot& entry : old) {
+    if (entry.record == 0) continue;
+    std::size_t slot = entry.hash & mask;
+    while (table_[slot].record != 0)
+      slot = (slot + 1) & mask;
+    table_[slot] = entry;
   }
 }
 
 std::optional<EntryNumber> EntryIndex::find(std::string_view id) const {
   if (!has(id) || table_.empty()) return std::nullopt;
-  const std::uint32_t found = table_[slot_of(id)];
+  const std::uint32_t found = table_[slot_of(id, hash_of(id))].record;
   return found != 0 ? std::optional(found - 1) : std::nullopt;
 }
 

@@ -77,7 +77,7 @@ class EntryIndex {
 
   EntryNumber add_record(const EntryHead& head, Record record);
   std::string_view keep_name(std::string_view name);
-  std::size_t slot_of(std::string_view id) const;
+  std::size_t slot_of(std::string_view id, std::uint32_t hash) const;
   void grow_table();
 
   std::vector<Record> records_;
@@ -85,8 +85,12 @@ class EntryIndex {
   std::vector<std::unique_ptr<char[]>> names_;  // blocks
   char* names_at_ = nullptr;                    // free bytes of the last block
   std::size_t names_left_ = 0;
-  // Open addressing over record numbers + 1; 0 is free. Twice as fast to fill as std::unordered_map.
-  std::vector<std::uint32_t> table_;
+  // Open addressing. Twice as fast to fill as std::unordered_map.
+  struct Slot {
+    std::uint32_t record = 0;  // number + 1; 0: free
+    std::uint32_t hash = 0;
+  };
+  std::vector<Slot> table_;
   std::size_t ids_ = 0;
   bool has_repeated_ids_ = false;
   mutable TextReader reader_;

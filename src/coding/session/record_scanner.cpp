@@ -16,7 +16,7 @@ namespace tau::coding {
 
 namespace {
 
-constexpr std::size_t kPiece = 1 << 20;  // bytes read at once; grows for longer lines
+constexpr std::size_t kPiece = 1 << 18;  // bytes read at once; grows for longer lines
 constexpr std::size_t kFirstRecordLimit = 1 << 20;
 constexpr std::string_view kParentKey = "\"parentId\":";
 

@@ -199,8 +199,11 @@ std::size_t Session::message_count() const {
 SessionContext Session::context() const {
   const std::vector<EntryNumber> whole = path();
   SessionContext context{settings_of(index_, whole), {}};
+  const std::vector<EntryNumber> conversation = context_entries(index_, whole);
   std::unordered_map<EntryNumber, agent::AgentMessage> kept;
-  for (const EntryNumber n : context_entries(index_, whole)) {
+  kept.reserve(conversation.size());
+  context.messages.reserve(conversation.size());
+  for (const EntryNumber n : conversation) {
     if (const auto known = messages_.find(n); known != messages_.end()) {
       context.messages.push_back(known->second);
     } else if (auto message = message_of(index_.entry(n))) {
