@@ -163,6 +163,19 @@ NoModel when_no_model(Mode mode) {
   }
 }
 
+/// `/skill:name` and `/template` in what the command line says.
+std::expected<void, Error> expand_prompts(const Runtime& runtime, Prompts& prompts) {
+  std::vector<std::string*> texts{&prompts.first.text};
+  for (std::string& text : prompts.rest)
+    texts.push_back(&text);
+  for (std::string* text : texts) {
+    auto expanded = expand_prompt(runtime, *text);
+    if (!expanded) return std::unexpected(std::move(expanded.error()));
+    *text = *std::move(expanded);
+  }
+  return {};
+}
+
 int run_session(const Arguments& arguments) {
   const Plan plan = choose_mode(arguments);
   asio::io_context io(1);
@@ -189,6 +202,10 @@ int run_session(const Arguments& arguments) {
     return 1;
   }
   prompts.first = *std::move(first);
+  if (const auto expanded = expand_prompts(**runtime, prompts); !expanded) {
+    tell("Error", expanded.error().message);
+    return 1;
+  }
 
   Output out(STDOUT_FILENO);
   return run_to_end(io, run_mode(**runtime, plan, std::move(prompts), out),

@@ -1,4 +1,7 @@
 // Print and plain mode of the real executable.
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "e2e/workplace.h"
@@ -26,6 +29,14 @@ TEST_F(PrintMode, SeveralMessagesAreSentOneAfterTheOther) {
   place.reply({.text = "two"});
   EXPECT_EQ(place.run({"-p", "first", "second"}).out, "two\n");
   EXPECT_EQ(place.conversation(1), (std::vector<std::string>{"user: first", "assistant: one", "user: second"}));
+}
+
+TEST_F(PrintMode, TemplatesAreFilledIn) {
+  std::filesystem::create_directories(place.agent() / "prompts");
+  std::ofstream(place.agent() / "prompts/twice.md") << "Say $1 twice";
+  place.reply({.text = "ok"});
+  EXPECT_EQ(place.run({"-p", "/twice hello"}).out, "ok\n");
+  EXPECT_EQ(place.conversation(0).at(0), "user: Say hello twice");
 }
 
 TEST_F(PrintMode, WithoutAnyPromptNothingIsSent) {

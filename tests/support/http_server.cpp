@@ -1,6 +1,7 @@
 #include "support/http_server.h"
 
 #include <sys/socket.h>
+#include <zstd.h>
 
 #include <array>
 #include <charconv>
@@ -23,7 +24,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
-#include <zstd.h>
 
 namespace tau::test {
 

@@ -26,6 +26,7 @@ std::vector<fs::path> files_by_time(const fs::path& folder) {
   }
   std::sort(found.begin(), found.end(), std::greater<>());
   std::vector<fs::path> files;
+  files.reserve(found.size());
   for (auto& [time, path] : found)
     files.push_back(std::move(path));
   return files;

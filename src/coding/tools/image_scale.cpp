@@ -45,7 +45,7 @@ std::vector<Recipe> recipes(int from, int to) {
 }
 
 std::uint8_t to_byte(float value) {
-  return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F) + 0.5F);
+  return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0F, 255.0F)));
 }
 
 /// One direction. Pixel (i, line) of the source stands at i * step + line * line_step, in bytes; the result likewise.

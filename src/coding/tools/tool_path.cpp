@@ -60,7 +60,7 @@ fs::path tool_path(std::string_view path, const fs::path& cwd) {
 }
 
 fs::path existing_tool_path(std::string_view path, const fs::path& cwd) {
-  const fs::path plain = tool_path(path, cwd);
+  fs::path plain = tool_path(path, cwd);
   std::error_code ignored;
   if (fs::exists(plain, ignored)) return plain;
   const std::string text = plain.string();
