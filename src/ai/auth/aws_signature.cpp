@@ -37,6 +37,7 @@ std::string plain_value(std::string_view value) {
 std::string aws_authorization(const AwsRequest& request, const AwsKeys& keys, std::string_view region,
                               std::string_view service, std::string_view time) {
   std::vector<std::pair<std::string, std::string>> headers;
+  headers.reserve(request.headers.size());
   for (const auto& [name, value] : request.headers)
     headers.emplace_back(lower_case(name), plain_value(value));
   std::sort(headers.begin(), headers.end());
