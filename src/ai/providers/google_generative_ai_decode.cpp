@@ -58,9 +58,7 @@ GoogleDecoder::GoogleDecoder(const Model& model, GoogleService service)
 /// brace, so from there on the bytes are kept apart.
 void GoogleDecoder::keep_bare_json(std::string_view& bytes) {
   std::size_t begin = std::string_view::npos;
-  if (!bare_.empty()) {
-    begin = 0;
-  } else if (at_line_start_ && bytes.starts_with('{')) {
+  if (!bare_.empty() || (at_line_start_ && bytes.starts_with('{'))) {
     begin = 0;
   } else if (const std::size_t brace = bytes.find("\n{"); brace != std::string_view::npos) {
     begin = brace + 1;
@@ -179,8 +177,11 @@ void GoogleDecoder::handle_text(const json::object& part, std::string_view text)
     }
   } else if (signature) {
     AssistantBlock& block = *assembler_.applied_block(*open_block_);
-    if (auto* thinking = std::get_if<ThinkingContent>(&block)) thinking->thinking_signature = std::move(signature);
-    if (auto* plain = std::get_if<TextContent>(&block)) plain->text_signature = std::move(signature);
+    if (auto* thinking = std::get_if<ThinkingContent>(&block)) {
+      thinking->thinking_signature = std::move(signature);
+    } else if (auto* plain = std::get_if<TextContent>(&block)) {
+      plain->text_signature = std::move(signature);
+    }
   }
   assembler_.append_owned(*open_block_, std::string(text));
 }
