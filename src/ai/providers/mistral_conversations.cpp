@@ -146,7 +146,7 @@ std::expected<ProviderCall, std::string> prepare(const Model& model, const Conte
 }  // namespace
 
 std::string mistral_call_id(std::string_view id, int attempt) {
-  const std::string plain = letters_and_digits(id);
+  std::string plain = letters_and_digits(id);
   if (attempt == 0 && plain.size() == kIdLength) return plain;
   std::string seed = plain.empty() ? std::string(id) : plain;
   if (attempt > 0) seed += fmt::format(":{}", attempt);
