@@ -181,7 +181,7 @@ std::string export_jsonl(const Session& session) {
 }
 
 std::expected<fs::path, Error> import_session(const fs::path& file, const fs::path& folder) {
-  const fs::path source = fs::absolute(file).lexically_normal();
+  fs::path source = fs::absolute(file).lexically_normal();
   std::error_code ignored;
   if (!fs::exists(source, ignored)) return std::unexpected(error(fmt::format("File not found: {}", source.string())));
   if (!read_session_header(source)) {
